@@ -43,7 +43,7 @@ type ManagementStore interface { //nolint:interfacebloat // a sum of small ones
 	UsageStore
 	NodeStore
 	OperatorTokenStore
-	CustomerStore
+	SessionStore
 	PlanRequestStore
 }
 

@@ -5,37 +5,6 @@ import (
 	"time"
 )
 
-// CustomerSession is a browser on the customer's page of an account.
-type CustomerSession struct {
-	Account   AccountID
-	CreatedAt time.Time
-	SeenAt    time.Time // of the last request that was recorded
-}
-
-// CustomerIdle is how long a session of the customer's page lasts without use.
-const CustomerIdle = 30 * 24 * time.Hour
-
-// Stale reports whether a request at now must be recorded.
-func (s CustomerSession) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(SessionTouch)) }
-
-// CustomerStore keeps links to the customer's page and sessions on it, as hashes only. They
-// end when their account is closed.
-type CustomerStore interface {
-	// LinkCustomer creates a one-time link to the customer's page of an account, together
-	// with an audit entry, and returns its expiry: [LinkLife] from now. It returns an
-	// [Error] with [CodeNotFound], or [CodeInvalidField] for a closed account.
-	LinkCustomer(ctx context.Context, by Actor, account AccountID, link TokenHash) (endsAt time.Time, err error)
-	// SignInCustomer consumes a link and starts a session, together with an audit entry. It
-	// returns an [Error] with [CodeNotFound] if the link is invalid, used or expired.
-	SignInCustomer(ctx context.Context, link, session TokenHash) (CustomerSession, error)
-	// FindCustomer returns a session that has not ended, or an [Error] with [CodeNotFound].
-	FindCustomer(ctx context.Context, session TokenHash) (CustomerSession, error)
-	// TouchCustomer records that a session was used now.
-	TouchCustomer(ctx context.Context, session TokenHash) error
-	// SignOutCustomer ends a session. It does nothing when there is none.
-	SignOutCustomer(ctx context.Context, session TokenHash) error
-}
-
 // PlanRequestID identifies a customer's request for another plan: from 1, never reused.
 type PlanRequestID int64
 

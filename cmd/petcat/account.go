@@ -170,7 +170,7 @@ func linkAccount(c *call, a petcat.Account) error {
 	}
 	link := portal.Link(cmp.Or(base, config.LocalURL(c.settings.Listen, c.settings.TLS())), token.Secret)
 	return c.showOnce(func() (secretive, error) {
-		end, err := c.LinkCustomer(c.ctx(), actor(), a.ID, token.Hash)
+		end, err := c.CreateLink(c.ctx(), actor(), petcat.Subject{Account: a.ID}, token.Hash)
 		return secretive{
 			record:   record{kv("account", a.ID), kv("url", link), kv("ends_at", end)},
 			sentence: fmt.Sprintf("This link signs a browser in once to the page of %s, until %s:", accountTitle(a), timestamp(end)),

@@ -149,20 +149,23 @@ func createOperator(c *call, name petcat.OperatorName) error {
 	if err != nil {
 		return err
 	}
-	return c.showLink(func(link petcat.TokenHash) (petcat.Operator, error) {
-		return c.CreateOperator(c.ctx(), actor(), name, role, link)
-	}, func() error { return c.RemoveOperator(c.ctx(), actor(), name) })
+	create := func(link petcat.TokenHash) (record, time.Time, error) {
+		o, err := c.CreateOperator(c.ctx(), actor(), name, role, link)
+		return operatorRecord(o), o.LinkEndsAt, err
+	}
+	return c.showLink(name, create, func() error { return c.RemoveOperator(c.ctx(), actor(), name) })
 }
 
 func linkOperator(c *call, name petcat.OperatorName) error {
-	give := func(link petcat.TokenHash) (petcat.Operator, error) {
-		return c.LinkOperator(c.ctx(), actor(), name, link)
+	create := func(link petcat.TokenHash) (record, time.Time, error) {
+		end, err := c.CreateLink(c.ctx(), actor(), petcat.Subject{Operator: name}, link)
+		return record{kv("name", string(name)), kv("link_ends_at", end)}, end, err
 	}
-	return c.showLink(give, func() error { return nil }) // nobody can use it
+	return c.showLink(name, create, func() error { return nil }) // nobody can use it
 }
 
-// showLink gives an operator a link to sign in with, and shows it.
-func (c *call) showLink(give func(petcat.TokenHash) (petcat.Operator, error), undo func() error) error {
+// showLink creates a link for an operator to sign in with, and shows it.
+func (c *call) showLink(name petcat.OperatorName, create func(petcat.TokenHash) (record, time.Time, error), undo func() error) error {
 	base, err := c.consoleURL()
 	if err != nil {
 		return err
@@ -172,12 +175,12 @@ func (c *call) showLink(give func(petcat.TokenHash) (petcat.Operator, error), un
 		return err
 	}
 	return c.showOnce(func() (secretive, error) {
-		o, err := give(token.Hash)
+		created, end, err := create(token.Hash)
 		link := console.SignInLink(base, token.Secret)
 		return secretive{
-			record:   append(operatorRecord(o), kv("link", link)),
-			sentence: fmt.Sprintf("%s (%s) signs in once with this link, until %s:", string(o.Name), o.Role, timestamp(o.LinkEndsAt)),
-			secret:   link, undo: undo, remedy: "remove the operator with: petcat operator remove " + string(o.Name),
+			record:   append(created, kv("link", link)),
+			sentence: fmt.Sprintf("%s signs in once with this link, until %s:", string(name), timestamp(end)),
+			secret:   link, undo: undo, remedy: "remove the operator with: petcat operator remove " + string(name),
 		}, err
 	})
 }

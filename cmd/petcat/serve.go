@@ -163,10 +163,10 @@ func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, ope
 	if err = errors.Join(err, otherErr); err != nil {
 		return "", "", err
 	}
-	if _, err = n.Store().LinkCustomer(c.ctx(), actor(), account, forCustomer.Hash); err != nil {
+	if _, err = n.Store().CreateLink(c.ctx(), actor(), petcat.Subject{Account: account}, forCustomer.Hash); err != nil {
 		return "", "", err
 	}
-	_, err = n.Store().LinkOperator(c.ctx(), actor(), devAccount, forOperator.Hash)
+	_, err = n.Store().CreateLink(c.ctx(), actor(), petcat.Subject{Operator: devAccount}, forOperator.Hash)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
 		_, err = n.Store().CreateOperator(c.ctx(), actor(), devAccount, petcat.RoleAdmin, forOperator.Hash)
 	}

@@ -6,19 +6,8 @@ import (
 	"strings"
 
 	"petcat"
-	"petcat/internal/ratelimit"
+	"petcat/internal/console/pages"
 )
-
-// pageSize is how many rows a page of a long list has.
-const pageSize = 50
-
-// cut returns the rows of a page, and its last row if there are more.
-func cut[T any](rows []T) (page []T, next *T) {
-	if len(rows) <= pageSize {
-		return rows, nil
-	}
-	return rows[:pageSize], &rows[pageSize-1]
-}
 
 // accountsView is a page of accounts.
 type accountsView struct {
@@ -29,10 +18,10 @@ type accountsView struct {
 }
 
 func accounts(x *exchange) (err error) {
-	v := accountsView{Sort: x.value("sort")}
-	q := petcat.AccountQuery{Limit: pageSize + 1}
-	if after, isID := petcat.ParseAccountRef(x.value("after")); isID {
-		last, err := x.Store.FindAccount(x.r.Context(), after.String())
+	v := accountsView{Sort: x.Value("sort")}
+	q := petcat.AccountQuery{Limit: pages.Size + 1}
+	if after, isID := petcat.ParseAccountRef(x.Value("after")); isID {
+		last, err := x.Store.FindAccount(x.R.Context(), after.String())
 		if err != nil {
 			return err
 		}
@@ -46,13 +35,13 @@ func accounts(x *exchange) (err error) {
 	if err != nil {
 		return err
 	}
-	v.Accounts, v.Next = cut(v.Accounts)
-	return x.render("accounts", view{Title: "Accounts", Section: "accounts", Data: v})
+	v.Accounts, v.Next = pages.Cut(v.Accounts)
+	return x.Render("accounts", pages.View{Title: "Accounts", Section: "accounts", Data: v})
 }
 
 // accounts returns a page of accounts by name.
 func (x *exchange) accounts(q petcat.AccountQuery) ([]petcat.AccountSummary, error) {
-	page, err := x.Store.AccountPage(x.r.Context(), q)
+	page, err := x.Store.AccountPage(x.R.Context(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +54,13 @@ func summaries[T any](x *exchange, rows []T, of func(T) petcat.AccountID) ([]pet
 	for i, row := range rows {
 		ids[i] = of(row)
 	}
-	return x.Store.AccountSummaries(x.r.Context(), ids)
+	return x.Store.AccountSummaries(x.R.Context(), ids)
 }
 
 // largest returns the accounts with the most requests, or refusals, of today.
 func (x *exchange) largest(byRefused bool) ([]petcat.AccountSummary, error) {
-	q := petcat.TopQuery{From: petcat.UsageByDay.Floor(x.now()), To: x.now(), ByRefused: byRefused, Limit: pageSize}
-	top, err := x.Store.TopAccounts(x.r.Context(), q)
+	q := petcat.TopQuery{From: petcat.UsageByDay.Floor(x.now()), To: x.now(), ByRefused: byRefused, Limit: pages.Size}
+	top, err := x.Store.TopAccounts(x.R.Context(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +74,10 @@ func (x *exchange) subscription() (petcat.Subscription, error) {
 		return petcat.Subscription{}, err
 	}
 	field := "plan"
-	if x.value("plan") == string(petcat.Enterprise) {
+	if x.Value("plan") == string(petcat.Enterprise) {
 		field = "per_minute"
 	}
-	s, err := petcat.ParseSubscription(x.value("plan"), perMinute, perDay)
+	s, err := petcat.ParseSubscription(x.Value("plan"), perMinute, perDay)
 	if err != nil {
 		return s, petcat.Public(err).In(field)
 	}
@@ -108,109 +97,83 @@ func createAccount(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	name, err := petcat.ParseAccountName(x.value("name"))
+	name, err := petcat.ParseAccountName(x.Value("name"))
 	if err != nil {
 		return err
 	}
-	a, err := x.Store.CreateAccount(x.r.Context(), x.actor(), name, subscription)
+	a, err := x.Store.CreateAccount(x.R.Context(), x.Actor(), name, subscription)
 	if err != nil {
 		return err
 	}
-	return x.goTo("accounts/"+a.ID.String(), "account")
+	return x.GoTo("accounts/"+a.ID.String(), "account")
 }
 
 // accountView is an account with a page of its keys.
 type accountView struct {
 	Account petcat.Account
-	Keys    []keyView
+	Keys    []pages.KeyView
 	Paged   bool
 	Next    *petcat.Key
-	Bans    []petcat.Ban // in force, at most pageSize
-	More    bool         // of them
-	Windows []windowView // none if the limiter cannot tell
+	Bans    []petcat.Ban   // in force, at most pages.Size
+	More    bool           // of them
+	Windows []pages.Window // nil if unknown
 	Refused []petcat.Refusal
-}
-
-// windows returns how much of its quotas an account has used. If the limiter cannot tell,
-// the page leaves them out.
-func (x *exchange) windows(a petcat.Account) []windowView {
-	if a.Closed() {
-		return nil
-	}
-	d, err := x.Limiter.Peek(x.r.Context(), ratelimit.Charge{Account: a.ID, Quota: a.Quota})
-	if err != nil {
-		return nil
-	}
-	return []windowView{{"this minute", d.Minute}, {"today", d.Day}}
-}
-
-// windowView is a window of the limiter, with its name.
-type windowView struct {
-	Name string
-	ratelimit.WindowState
 }
 
 // findAccount returns the account that the path names.
 func findAccount(x *exchange) (petcat.Account, error) {
-	id, isID := petcat.ParseAccountRef(x.r.PathValue("account"))
+	id, isID := petcat.ParseAccountRef(x.R.PathValue("account"))
 	if !isID {
-		return petcat.Account{}, notFoundPage(x)
+		return petcat.Account{}, pages.NotFound()
 	}
-	return x.Store.FindAccount(x.r.Context(), id.String())
+	return x.Store.FindAccount(x.R.Context(), id.String())
 }
 
 func account(x *exchange, a petcat.Account) error {
-	q := petcat.KeyQuery{Account: a.ID, Limit: pageSize + 1}
-	if before, err := petcat.ParseKeyID(x.value("before")); err == nil {
+	q := petcat.KeyQuery{Account: a.ID, Limit: pages.Size + 1}
+	if before, err := petcat.ParseKeyID(x.Value("before")); err == nil {
 		q.Before = before
 	}
-	keys, err := x.Store.KeyPage(x.r.Context(), q)
+	keys, err := x.Store.KeyPage(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
-	v := accountView{Account: a, Paged: q.Before != 0, Windows: x.windows(a)}
-	keys, v.Next = cut(keys)
+	v := accountView{Account: a, Paged: q.Before != 0, Windows: x.Windows(x.Limiter, a)}
+	keys, v.Next = pages.Cut(keys)
 	if v.Bans, v.More, err = x.bansInForce(petcat.BanQuery{Account: a.ID}); err != nil {
 		return err
 	}
-	if v.Refused, err = x.Store.Refusals(x.r.Context(), a.ID); err != nil {
+	if v.Refused, err = x.Store.Refusals(x.R.Context(), a.ID); err != nil {
 		return err
 	}
 	for _, k := range keys {
-		v.Keys = append(v.Keys, keyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID })})
+		v.Keys = append(v.Keys, pages.KeyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID })})
 	}
-	return x.render("account", view{Title: a.Name, Section: "accounts", Data: v})
+	return x.Render("account", pages.View{Title: a.Name, Section: "accounts", Data: v})
 }
 
 func changePlan(x *exchange, a petcat.Account) error {
 	subscription, err := x.subscription()
 	if err == nil {
-		_, err = x.Store.ChangeSubscription(x.r.Context(), x.actor(), a.ID, subscription)
+		_, err = x.Store.ChangeSubscription(x.R.Context(), x.Actor(), a.ID, subscription)
 	}
-	return x.done(err, "accounts/"+a.ID.String(), "plan")
-}
-
-// confirmation is the question before a change that cannot be undone.
-type confirmation struct {
-	What, Consequence, Action, Button, Back string
-	Typed                                   string // the text that the operator must type, "" for none
-	Key                                     *keyView
+	return x.Done(err, "accounts/"+a.ID.String(), "plan")
 }
 
 func confirmClose(x *exchange, a petcat.Account) error {
-	return x.render("confirm", view{Title: "Close " + a.Name, Section: "accounts", Data: confirmation{
-		What:        "Close the account " + a.Name + " (" + a.ID.String() + ")?",
+	return x.Confirm("accounts", pages.Confirmation{
+		Question:    "Close the account " + a.Name + " (" + a.ID.String() + ")?",
 		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. This cannot be undone. The name becomes free.",
 		Action:      "accounts/" + a.ID.String() + "/close", Button: "Close the account", Back: "accounts/" + a.ID.String(), Typed: a.Name,
-	}})
+	})
 }
 
 func closeAccount(x *exchange, a petcat.Account) error {
-	if x.value("typed") != strings.TrimSpace(a.Name) {
+	if x.Value("typed") != strings.TrimSpace(a.Name) {
 		return petcat.Errorf(petcat.CodeInvalidField, "what you typed is not the account's name, so nothing was changed")
 	}
-	_, err := x.Store.CloseAccount(x.r.Context(), x.actor(), a.ID)
-	return x.done(err, "accounts/"+a.ID.String(), "closed")
+	_, err := x.Store.CloseAccount(x.R.Context(), x.Actor(), a.ID)
+	return x.Done(err, "accounts/"+a.ID.String(), "closed")
 }
 
 // id reads a number that identifies something, 0 for none.

@@ -10,6 +10,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/console/pages"
 )
 
 // categoryView is a category as the API shows it.
@@ -40,12 +41,12 @@ const (
 )
 
 func categories(x *exchange) error {
-	list, _, err := x.List.Current(x.r.Context(), 0)
+	list, _, err := x.List.Current(x.R.Context(), 0)
 	if err != nil {
 		return err
 	}
-	after := petcat.CategoryID(id(x.value("after")))
-	v, err := searchCategories(list, x.value("q"), after)
+	after := petcat.CategoryID(id(x.Value("after")))
+	v, err := searchCategories(list, x.Value("q"), after)
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func categories(x *exchange) error {
 	if err := x.originate(v.Categories); err != nil {
 		return err
 	}
-	return x.render("categories", view{Title: "Categories", Section: "categories", Data: v})
+	return x.Render("categories", pages.View{Title: "Categories", Section: "categories", Data: v})
 }
 
 // searchCategories returns a page of the categories behind one whose names contain a text,
@@ -72,8 +73,8 @@ func searchCategories(list *catalog.Snapshot, text string, after petcat.Category
 			if !strings.Contains(strings.ToLower(c.Name), wanted) {
 				continue
 			}
-			if len(v.Categories) == pageSize {
-				v.Next = v.Categories[pageSize-1].ID
+			if len(v.Categories) == pages.Size {
+				v.Next = v.Categories[pages.Size-1].ID
 				return v, nil
 			}
 			v.Categories = append(v.Categories, c)
@@ -89,11 +90,11 @@ func searchCategories(list *catalog.Snapshot, text string, after petcat.Category
 // findCategory returns the category that the path names.
 func findCategory(x *exchange) (categoryView, error) {
 	var c categoryView
-	list, _, err := x.List.Current(x.r.Context(), 0)
+	list, _, err := x.List.Current(x.R.Context(), 0)
 	if err != nil {
 		return c, err
 	}
-	object, version, found := list.Category(petcat.CategoryID(id(x.r.PathValue("category"))))
+	object, version, found := list.Category(petcat.CategoryID(id(x.R.PathValue("category"))))
 	if !found {
 		return c, petcat.NoSuchCategory()
 	}
@@ -110,10 +111,10 @@ func (x *exchange) originate(all []categoryView) error {
 	for i, c := range all {
 		ids[i] = c.ID
 	}
-	if x.away {
+	if x.Session.Unverified {
 		return nil
 	}
-	origins, err := x.Store.CategoryOrigins(x.r.Context(), ids)
+	origins, err := x.Store.CategoryOrigins(x.R.Context(), ids)
 	for _, o := range origins {
 		all[slices.Index(ids, o.Category)].Origin = o
 	}
@@ -126,7 +127,7 @@ func category(x *exchange, c categoryView) error {
 		return err
 	}
 	c = one[0]
-	return x.render("category", view{Title: c.Name, Section: "categories", Data: c})
+	return x.Render("category", pages.View{Title: c.Name, Section: "categories", Data: c})
 }
 
 // lineFeeds makes one character of each line break, as browsers do in an area of text until they
@@ -135,7 +136,7 @@ var lineFeeds = strings.NewReplacer("\r\n", "\n", "\r", "\n") //nolint:gocheckno
 
 // texts returns the name and the description of a form, which has none if it is empty.
 func (x *exchange) texts() (name, description *string) {
-	n, d := x.value("name"), lineFeeds.Replace(x.r.Form.Get("description"))
+	n, d := x.Value("name"), lineFeeds.Replace(x.R.Form.Get("description"))
 	if d == "" {
 		return &n, nil
 	}
@@ -147,11 +148,11 @@ func createCategory(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.Store.CreateCategory(x.r.Context(), petcat.CreateCategory{By: x.actor(), New: asked, IdempotencyKey: petcat.IdempotencyKey(x.value("once"))})
+	created, err := x.Store.CreateCategory(x.R.Context(), petcat.CreateCategory{By: x.Actor(), New: asked, IdempotencyKey: petcat.IdempotencyKey(x.Value("once"))})
 	if err != nil {
 		return err
 	}
-	return x.goTo(categoryPath(created.Category.ID), "category")
+	return x.GoTo(categoryPath(created.Category.ID), "category")
 }
 
 func categoryPath(id petcat.CategoryID) string {
@@ -159,7 +160,7 @@ func categoryPath(id petcat.CategoryID) string {
 }
 
 func updateCategory(x *exchange, c categoryView) error {
-	if x.value("version") != c.Version {
+	if x.Value("version") != c.Version {
 		return petcat.Errorf(petcat.CodePreconditionFailed, "somebody has changed this category, whose name is now %q, since you opened the page; to replace it by what you entered, save once more", c.Name)
 	}
 	name, description := x.texts()
@@ -174,20 +175,20 @@ func updateCategory(x *exchange, c categoryView) error {
 	patch, err := petcat.ParseCategoryPatch(name, description, remove)
 	if err == nil {
 		shown := petcat.Category{ID: c.ID, Name: c.Name, Description: c.Description}
-		_, err = x.Store.UpdateCategory(x.r.Context(), petcat.UpdateCategory{ID: c.ID, By: x.actor(), Patch: patch, Expected: &shown})
+		_, err = x.Store.UpdateCategory(x.R.Context(), petcat.UpdateCategory{ID: c.ID, By: x.Actor(), Patch: patch, Expected: &shown})
 	}
-	return x.done(err, categoryPath(c.ID), "updated")
+	return x.Done(err, categoryPath(c.ID), "updated")
 }
 
 func confirmDelete(x *exchange, c categoryView) error {
-	return x.render("confirm", view{Title: "Delete " + c.Name, Section: "categories", Data: confirmation{
-		What:        "Delete the category " + c.Name + "?",
+	return x.Confirm("categories", pages.Confirmation{
+		Question:    "Delete the category " + c.Name + "?",
 		Consequence: "It disappears from the lists of all callers. This cannot be undone, and its id is never used again. A category with pets cannot be deleted.",
 		Action:      categoryPath(c.ID) + "/delete", Button: "Delete the category", Back: categoryPath(c.ID),
-	}})
+	})
 }
 
 func deleteCategory(x *exchange, c categoryView) error {
-	err := x.Store.DeleteCategory(x.r.Context(), petcat.DeleteCategory{ID: c.ID, By: x.actor()})
-	return x.done(err, "categories", "deleted")
+	err := x.Store.DeleteCategory(x.R.Context(), petcat.DeleteCategory{ID: c.ID, By: x.Actor()})
+	return x.Done(err, "categories", "deleted")
 }

@@ -15,32 +15,28 @@ package console
 
 import (
 	"context"
+	"embed"
 	"html/template"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/pprof" // its own registration is with a mux that nothing serves
+	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"petcat"
 	"petcat/internal/catalog"
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/pages"
-	"petcat/internal/ratelimit"
+	"petcat/internal/console/pages"
 )
 
 // Store is what the console reads and changes.
 type Store interface { //nolint:interfacebloat // a sum of small ones
+	pages.Store
 	petcat.AccountStore
-	petcat.KeyStore
 	petcat.BanStore
 	petcat.AuditStore
 	petcat.CategoryStore
 	petcat.OperatorStore
-	petcat.SessionStore
 	petcat.UsageStore
 	petcat.PlanRequestStore
 	petcat.OperatorTokenStore
@@ -50,11 +46,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 // List is what the API shows of the categories.
 type List interface {
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
-}
-
-// Limiter reports how much of its quotas an account has used, without charging it.
-type Limiter interface {
-	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
 
 // Part is a part of the node and what is wrong with it, "" if nothing is wrong.
@@ -77,15 +68,13 @@ type Setting struct{ Flag, Variable, Value, Origin string }
 
 // Options for a [Console].
 type Options struct {
-	Store       Store
-	List        List
-	Limiter     Limiter
-	Environment petcat.Environment
-	Version     string
-	// Deployment identifies what the console shows. Cookies know no ports: without it, two
-	// consoles on one host would end each other's sessions.
-	Deployment string
-	Node       string // the id of this node
+	pages.Options
+
+	Store   Store
+	List    List
+	Limiter pages.Limiter
+	Version string
+	Node    string // the id of this node
 	// Parts and Nodes report the present state.
 	Parts    func() []Part
 	Nodes    func() []petcat.Node
@@ -94,45 +83,59 @@ type Options struct {
 	// LastBackup returns the last backup of any node.
 	LastBackup func(context.Context) (Backup, error)
 	URL        string // of this console in browsers, without a slash at the end
-	// Secure says that browsers reach the console over TLS. Without TLS, the console must
-	// be on the loopback.
-	Secure bool
 	// OwnName reports whether a host, in lower case and without a port, is a name of this
 	// console. Other web sites can let their names resolve to its address (DNS rebinding).
 	OwnName func(host string) bool
-	// Failures counts failed attempts to sign in, by address.
-	Failures *ratelimit.Bucket[clientnet.Net]
-	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
-	TrustedProxies *clientnet.Proxies
-	Clock          clock.Clock
-	Logger         *slog.Logger
-	Random         io.Reader // cryptographically secure
 }
 
 // Console is the handler. Use [New].
 type Console struct {
 	Options
 
-	mux     *http.ServeMux
-	pages   map[string]*template.Template
-	origins *http.CrossOriginProtection
-
-	mu   sync.Mutex
-	seen map[petcat.TokenHash]seen // guarded by mu: verified within trustedFor
+	site *pages.Site
 }
 
 // base is the path of all pages.
 const base = "/console/"
 
+//go:embed html
+var embedded embed.FS
+
 // New returns the console.
 func New(o Options) *Console {
-	c := &Console{Options: o, mux: http.NewServeMux(), pages: pages.Load(embedded, base), origins: http.NewCrossOriginProtection(), seen: make(map[petcat.TokenHash]seen)}
+	c := &Console{Options: o}
+	c.site = pages.New(pages.Site{
+		Options: o.Options, Realm: petcat.OperatorRealm, Store: &sessions{Store: o.Store, clock: o.Clock, seen: make(map[petcat.TokenHash]seen)},
+		Cookie: "petcat-console", CookieLife: petcat.SessionLife, Path: base, Templates: embedded, Notices: notices,
+		Functions: template.FuncMap{
+			"site":    func() string { return "petcat console" },
+			"version": func() string { return o.Version },
+			"outage": func() []Part {
+				return slices.DeleteFunc(slices.Clone(o.Parts()), func(p Part) bool { return p.Problem == "" })
+			},
+		},
+		CheckHost: func(host string) error {
+			if !o.OwnName(host) {
+				return petcat.Errorf(petcat.CodeForbidden, "call the console by localhost, by its IP address, or by the name in --console-url")
+			}
+			return nil
+		},
+	})
 	c.routes()
 	return c
 }
 
+// SignInLink returns the link that an operator signs in with. The token is in the fragment,
+// which browsers send to nobody, neither in a request nor in Referer.
+func SignInLink(url string, token petcat.Secret) string {
+	return url + base + "sign-in#" + token.Reveal()
+}
+
 // now returns the wall clock's time in UTC.
 func (c *Console) now() time.Time { return c.Clock.Read().Time() }
+
+// ServeHTTP implements [http.Handler].
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.site.ServeHTTP(w, r) }
 
 func (c *Console) routes() {
 	account, key, category := on(findAccount, account), on(findKey, key), on(findCategory, category)
@@ -165,7 +168,7 @@ func (c *Console) routes() {
 		"GET backups":                       backups,
 		"GET ":                              notFoundPage,
 	} {
-		c.handle(pattern, signedIn(page))
+		c.handle(pattern, page)
 	}
 	for pattern, change := range map[string]handle{
 		"POST accounts":                     withForm(accounts, once(createAccount), "name"),
@@ -186,27 +189,88 @@ func (c *Console) routes() {
 		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory), ""),
 		"POST categories/{category}/delete": withForm(deleting, on(findCategory, deleteCategory), ""),
 	} {
-		c.handle(pattern, signedIn(mayChange(change)))
+		c.handle(pattern, mayChange(change))
 	}
 	for path, profile := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
 		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 	} {
-		c.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			c.serve(w, r, signedIn(func(*exchange) error { profile(w, r); return nil }))
-		})
+		c.handle("GET "+path, func(x *exchange) error { profile(x.W, x.R); return nil })
 	}
-	c.handle("GET sign-in", signInPage)
-	c.handle("POST sign-in", signIn)
-	c.handle("POST sign-out", signedIn(signOut))
-	c.handle("POST sign-out-everywhere", signedIn(signOutEverywhere))
-	for name, file := range pages.Files() {
-		c.mux.Handle("GET "+base+"files/"+name, file)
+	c.handle("POST sign-out-everywhere", func(x *exchange) error { return x.SignedIn(x.SignOutEverywhere) })
+}
+
+// handle registers a handler that needs a session, for a method and a path.
+func (c *Console) handle(pattern string, h handle) {
+	c.site.Handle(pattern, func(x *pages.Exchange) error {
+		return x.SignedIn(func() error { return h(&exchange{c, x}) })
+	})
+}
+
+// exchange is a request and its answer.
+type exchange struct {
+	*Console
+	*pages.Exchange
+}
+
+// handle answers a request, or returns an error.
+type handle func(x *exchange) error
+
+// number parses a number of the form, 0 for none.
+func (x *exchange) number(name, called string) (int64, error) {
+	text := strings.ReplaceAll(x.Value(name), ",", "")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, petcat.Errorf(petcat.CodeInvalidField, "%s must be a number (got %.50q)", called, text).In(name)
+	}
+	return n, nil
+}
+
+// notices are what pages say about a change that was made.
+var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
+	"account": "The account was created.", "plan": "The plan was changed. It applies within a second.",
+	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
+	"enabled": "The key was enabled.", "lifted": "The ban was lifted.",
+	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
+	"approved": "The request was approved. The plan applies within a second.", "declined": "The request was declined.", "removed": "The operator was removed.",
+}
+
+// on returns a handler that is called with what the path names.
+func on[T any](find func(*exchange) (T, error), h func(*exchange, T) error) handle {
+	return func(x *exchange) error {
+		found, err := find(x)
+		if err != nil {
+			return err
+		}
+		return h(x, found)
 	}
 }
 
-// handle registers a handler for a method and a path below [base].
-func (c *Console) handle(pattern string, h handle) {
-	method, path, _ := strings.Cut(pattern, " ")
-	c.mux.HandleFunc(method+" "+base+path, func(w http.ResponseWriter, r *http.Request) { c.serve(w, r, h) })
+// withForm returns a handler that shows the page of a form again if the input breaks a rule. An
+// error that names no field is shown at field, or for "" at the top of the page.
+func withForm(page, change handle, field string) handle {
+	return func(x *exchange) error { return x.Again(change(x), field, func() error { return page(x) }) }
 }
+
+// once returns a handler that makes a change once for each form that a page showed.
+func once(change handle) handle {
+	return func(x *exchange) error { return x.Once(func() error { return change(x) }) }
+}
+
+// mayChange returns a handler for operators who may make changes.
+func mayChange(next handle) handle {
+	return func(x *exchange) error {
+		if x.Session.Unverified {
+			return petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be changed while the database is unavailable; try again later")
+		}
+		if !x.Session.Role.Changes() {
+			return petcat.Errorf(petcat.CodeForbidden, "a viewer cannot change anything; ask an admin")
+		}
+		return next(x)
+	}
+}
+
+func notFoundPage(*exchange) error { return pages.NotFound() }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"petcat"
-	"petcat/internal/pages"
+	"petcat/internal/console/pages"
 )
 
 // foundView is what a search found.
@@ -20,54 +20,54 @@ type foundView struct {
 // or as a whole, accounts by the beginning of their name, a refusal by the X-Request-Id. What was
 // typed may be a secret: it is in the body of a POST, and the page does not repeat it.
 func find(x *exchange) (err error) {
-	text := x.value("q")
+	text := x.Value("q")
 	if len(petcat.KeysIn(text)) > 0 {
 		return x.findLeaked(text)
 	}
 	if id, isID := petcat.ParseAccountRef(strings.ToLower(text)); isID {
-		return x.goTo("accounts/"+id.String(), "")
+		return x.GoTo("accounts/"+id.String(), "")
 	}
 	if id, err := petcat.ParseKeyID(strings.ToLower(text)); err == nil {
-		return x.goTo("keys/"+id.String(), "")
+		return x.GoTo("keys/"+id.String(), "")
 	}
 	v := foundView{Hint: "Search finds accounts by id or by the beginning of their name, keys by id, by hint or as a whole, and a recent refusal by its X-Request-Id."}
 	if text == "" {
 		return x.found(v)
 	}
-	r, err := x.Store.FindRefusal(x.r.Context(), text)
+	r, err := x.Store.FindRefusal(x.R.Context(), text)
 	if err == nil {
 		v.Refusals = append(v.Refusals, r)
 	} else if petcat.CodeOf(err) != petcat.CodeNotFound {
 		return err
 	}
 	if hint, err := petcat.ParseKeyHint(text); err == nil {
-		if v.Keys, err = x.Store.KeyPage(x.r.Context(), petcat.KeyQuery{Hint: hint, Limit: pageSize}); err != nil {
+		if v.Keys, err = x.Store.KeyPage(x.R.Context(), petcat.KeyQuery{Hint: hint, Limit: pages.Size}); err != nil {
 			return err
 		}
 	}
-	if v.Accounts, err = x.accounts(petcat.AccountQuery{Prefix: text, Limit: pageSize + 1}); err != nil {
+	if v.Accounts, err = x.accounts(petcat.AccountQuery{Prefix: text, Limit: pages.Size + 1}); err != nil {
 		return err
 	}
-	if len(v.Accounts) > pageSize {
-		v.Accounts, v.More = v.Accounts[:pageSize], true
+	if len(v.Accounts) > pages.Size {
+		v.Accounts, v.More = v.Accounts[:pages.Size], true
 	}
 	return x.found(v)
 }
 
 func (x *exchange) found(v foundView) error {
-	return x.render("find", view{Title: "Search", Data: v})
+	return x.Render("find", pages.View{Title: "Search", Data: v})
 }
 
 // findLeaked shows the keys whose secrets are in a text.
 func (x *exchange) findLeaked(text string) error {
-	keys, rejected, err := petcat.FindLeakedKeys(x.r.Context(), x.Store, x.Environment, text)
+	keys, rejected, err := petcat.FindLeakedKeys(x.R.Context(), x.Store, x.Environment, text)
 	switch {
 	case err != nil:
 		return err
 	case rejected != nil:
 		return x.found(foundView{Keys: keys, Hint: pages.Sentence(rejected.Message)})
 	case len(keys) == 1:
-		return x.goTo("keys/"+keys[0].ID.String(), "")
+		return x.GoTo("keys/"+keys[0].ID.String(), "")
 	default:
 		return x.found(foundView{Keys: keys})
 	}

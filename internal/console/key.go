@@ -4,116 +4,37 @@ import (
 	"slices"
 
 	"petcat"
-	"petcat/internal/pages"
+	"petcat/internal/console/pages"
 )
-
-// keyView is a key as it is now.
-type keyView struct {
-	petcat.Key
-
-	Banned bool
-	Owner  petcat.Account
-	Ban    *petcat.Ban // the last one
-}
 
 // findKey returns the key that the path names.
 func findKey(x *exchange) (petcat.Key, error) {
-	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
+	id, err := petcat.ParseKeyID(x.R.PathValue("key"))
 	if err != nil {
-		return petcat.Key{}, notFoundPage(x)
+		return petcat.Key{}, pages.NotFound()
 	}
-	return x.Store.FindKey(x.r.Context(), id)
+	return x.Store.FindKey(x.R.Context(), id)
 }
 
 func key(x *exchange, k petcat.Key) error {
-	v, err := x.look(k)
+	v, err := x.Look(k)
 	if err != nil {
 		return err
 	}
-	return x.render("key", view{Title: k.ID.String(), Section: "accounts", Data: v})
+	return x.Render("key", pages.View{Title: k.ID.String(), Section: "accounts", Data: v})
 }
 
-// look returns a key as it is now.
-func (x *exchange) look(k petcat.Key) (v keyView, err error) {
-	v.Key = k
-	if v.Owner, err = x.Store.FindAccount(x.r.Context(), k.Account.String()); err != nil {
-		return v, err
-	}
-	last, err := x.Store.BanPage(x.r.Context(), petcat.BanQuery{Account: k.Account, After: k.ID - 1, Limit: 1})
-	if len(last) == 1 && last[0].Key == k.ID {
-		v.Ban, v.Banned = &last[0], last[0].Active(x.now())
-	}
-	return v, err
-}
+func createKey(x *exchange, a petcat.Account) error { return x.CreateKey("accounts", a.ID) }
 
-// newKeyView is a new key with its account.
-type newKeyView struct {
-	pages.NewKey
-
-	Account petcat.Account
-}
-
-// keys makes keys.
-func (x *exchange) keys() pages.Keys {
-	return pages.Keys{Store: x.Store, KeyGenerator: petcat.KeyGenerator{Environment: x.Environment, Random: x.Random}}
-}
-
-func createKey(x *exchange, a petcat.Account) error {
-	k, err := x.keys().Create(x.r.Context(), x.actor(), a.ID, x.r.Form, x.now())
-	if err != nil {
-		return err
-	}
-	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{k, a}})
-}
-
-func rotateKey(x *exchange, old petcat.Key) error {
-	if x.value("overlap") == "0s" && x.value("sure") == "" {
-		return confirmRotate(x, old)
-	}
-	k, err := x.keys().Rotate(x.r.Context(), x.actor(), old, x.r.Form)
-	if err != nil {
-		return err
-	}
-	a, err := x.Store.FindAccount(x.r.Context(), old.Account.String())
-	if err != nil {
-		a = petcat.Account{ID: old.Account, Name: old.Account.String()} // the secret must be shown now
-	}
-	return x.render("new-key", view{Title: "New key", Section: "accounts", Data: newKeyView{k, a}})
-}
-
-// confirmRotate asks before a rotation that ends the old key at once.
-func confirmRotate(x *exchange, old petcat.Key) error {
-	return x.confirmKey(old, confirmation{
-		What:        "Rotate the key " + old.ID.String() + " without an overlap?",
-		Consequence: "Within a second, requests with the old key get 401, for good. That is also so for clients that do not have the new key yet.",
-		Action:      "keys/" + old.ID.String() + "/rotate?overlap=0s&sure=yes", Button: "Rotate the key now",
-	})
-}
-
-// confirmKey asks before a change of a key, which the page describes.
-func (x *exchange) confirmKey(k petcat.Key, c confirmation) error {
-	v, err := x.look(k)
-	if err != nil {
-		return err
-	}
-	c.Key, c.Back = &v, "keys/"+k.ID.String()
-	return x.render("confirm", view{Title: c.Button, Section: "accounts", Data: c})
-}
+func rotateKey(x *exchange, old petcat.Key) error { return x.RotateKey("accounts", old) }
 
 // changeKey returns the handler of an action.
 func changeKey(action petcat.KeyAction, done string) func(*exchange, petcat.Key) error {
-	return func(x *exchange, k petcat.Key) error {
-		_, err := x.Store.ChangeKey(x.r.Context(), x.actor(), k.ID, action)
-		return x.done(err, "keys/"+k.ID.String(), done)
-	}
+	return func(x *exchange, k petcat.Key) error { return x.ChangeKey(k.ID, action, done) }
 }
 
 func confirmRevoke(x *exchange, k petcat.Key) error {
-	return x.confirmKey(k, confirmation{
-		What:        "Revoke the key " + k.ID.String() + "?",
-		Consequence: "Within a second, requests with it get 401, for good. If you are not sure, disable it instead: that can be undone.",
-		Action:      "keys/" + k.ID.String() + "/revoke", Button: "Revoke the key",
-	})
+	return x.ConfirmRevoke("accounts", k, "If you are not sure, disable it instead: that can be undone.")
 }
 
 // bansView is a page of bans.
@@ -132,49 +53,49 @@ type banView struct {
 }
 
 func bans(x *exchange) error {
-	q := petcat.BanQuery{Limit: pageSize + 1}
-	v := bansView{All: x.value("all") != ""}
+	q := petcat.BanQuery{Limit: pages.Size + 1}
+	v := bansView{All: x.Value("all") != ""}
 	if !v.All {
 		q.Active = x.now()
 	}
-	if after, err := petcat.ParseKeyID(x.value("after")); err == nil {
+	if after, err := petcat.ParseKeyID(x.Value("after")); err == nil {
 		q.After, v.Paged = after, true
 	}
-	page, err := x.Store.BanPage(x.r.Context(), q)
+	page, err := x.Store.BanPage(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
-	page, v.Next = cut(page)
+	page, v.Next = pages.Cut(page)
 	for _, b := range page {
-		a, err := x.Store.FindAccount(x.r.Context(), b.Account.String())
+		a, err := x.Store.FindAccount(x.R.Context(), b.Account.String())
 		if err != nil {
 			return err
 		}
 		v.Bans = append(v.Bans, banView{b, a.Name})
 	}
-	return x.render("bans", view{Title: "Bans", Section: "bans", Data: v})
+	return x.Render("bans", pages.View{Title: "Bans", Section: "bans", Data: v})
 }
 
-// bansInForce returns at most [pageSize] bans that refuse requests now, and whether there
+// bansInForce returns at most [pages.Size] bans that refuse requests now, and whether there
 // are more.
 func (x *exchange) bansInForce(q petcat.BanQuery) (all []petcat.Ban, more bool, err error) {
-	q.Active, q.Limit = x.now(), pageSize+1
-	all, err = x.Store.BanPage(x.r.Context(), q)
-	all, next := cut(all)
+	q.Active, q.Limit = x.now(), pages.Size+1
+	all, err = x.Store.BanPage(x.R.Context(), q)
+	all, next := pages.Cut(all)
 	return slices.DeleteFunc(all, func(b petcat.Ban) bool { return !b.Active(q.Active) }), next != nil, err
 }
 
 func liftBan(x *exchange) error {
-	id, err := petcat.ParseKeyID(x.r.PathValue("key"))
+	id, err := petcat.ParseKeyID(x.R.PathValue("key"))
 	if err != nil {
 		return notFoundPage(x)
 	}
-	if _, err := x.Store.LiftBan(x.r.Context(), x.actor(), id); err != nil {
+	if _, err := x.Store.LiftBan(x.R.Context(), x.Actor(), id); err != nil {
 		return err
 	}
 	back := "bans"
-	if x.value("from") == "key" {
+	if x.Value("from") == "key" {
 		back = "keys/" + id.String()
 	}
-	return x.goTo(back, "lifted")
+	return x.GoTo(back, "lifted")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"petcat"
-	"petcat/internal/pages"
+	"petcat/internal/console/pages"
 )
 
 // Span is how far back a chart goes.
@@ -70,11 +70,11 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // charts answers with what the charts show.
 func charts(x *exchange) error {
-	return pages.WriteJSON(x.w, newChart(x.History.Last(x.span())))
+	return x.WriteJSON(newChart(x.History.Last(x.span())))
 }
 
 func (x *exchange) span() Span {
-	if Span(x.value("span")) == Day {
+	if Span(x.Value("span")) == Day {
 		return Day
 	}
 	return Hour
@@ -134,13 +134,13 @@ func overview(x *exchange) error {
 		v.Ready = v.Ready && part.Problem == ""
 	}
 	// If the store fails, the page still says what is wrong.
-	if !x.away {
+	if !x.Session.Unverified {
 		v.fromStore(x)
 	}
-	if list, _, err := x.List.Current(x.r.Context(), 0); err == nil {
+	if list, _, err := x.List.Current(x.R.Context(), 0); err == nil {
 		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
 	}
-	return x.render("overview", view{Title: "Overview", Section: "overview", Data: v})
+	return x.Render("overview", pages.View{Title: "Overview", Section: "overview", Data: v})
 }
 
 // fromStore adds what the store knows.
@@ -151,7 +151,7 @@ func (v *overviewView) fromStore(x *exchange) {
 			v.Bans += "+"
 		}
 	}
-	waiting, err := x.Store.PlanRequests(x.r.Context(), petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Limit: pageSize + 1})
+	waiting, err := x.Store.PlanRequests(x.R.Context(), petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Limit: pages.Size + 1})
 	if err == nil && len(waiting) > 0 {
 		v.Requests = english.Plural(len(waiting), "customer asks", "customers ask")
 	}

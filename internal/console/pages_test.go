@@ -10,54 +10,46 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/console/pages"
+	"petcat/internal/pagetest"
 )
 
 func TestAccounts(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.get("accounts").want(http.StatusOK, "There are no accounts yet.")
-	b.post("accounts", "name", "acme <b>", "plan", "enterprise", "per_minute", "5,000", "per_day", "2000000").wantGoesTo("accounts/acct_1?done=account")
-	s.wantAudited("operator ada", "account.create", "acct_1")
-	b.get("accounts/acct_1?done=account").want(http.StatusOK, "acme <b>", "Enterprise", "2,000,000", "The account was created.")
+	b.Get("accounts").Want(http.StatusOK, "There are no accounts yet.")
+	b.Post("accounts", "name", "acme <b>", "plan", "enterprise", "per_minute", "5,000", "per_day", "2000000").WantGoesTo("accounts/acct_1?done=account")
+	s.WantAudited("operator ada", "account.create", "acct_1")
+	b.Get("accounts/acct_1?done=account").Want(http.StatusOK, "acme <b>", "Enterprise", "2,000,000", "The account was created.")
 
-	b.post("accounts", "name", " ", "plan", "free").want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
-	b.post("accounts", "name", "acme <b>", "plan", "free").want(http.StatusBadRequest, "already", `value="acme <b>"`)
-	b.post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`)
+	b.Post("accounts", "name", " ", "plan", "free").Want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
+	b.Post("accounts", "name", "acme <b>", "plan", "free").Want(http.StatusBadRequest, "already", `value="acme <b>"`)
+	b.Post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`)
 
-	b.post("accounts/acct_1/plan", "plan", "pro").wantGoesTo("accounts/acct_1?done=plan")
-	s.wantAudited("operator ada", "account.set_plan", "acct_1")
-	b.post("accounts/acct_1/plan", "plan", "enterprise", "per_minute", "lots", "per_day", "70").want(http.StatusBadRequest, `value="enterprise" selected`, `value="lots"`, `value="70"`)
-	b.get("accounts/acct_1").want(http.StatusOK, "10,000")
+	b.Post("accounts/acct_1/plan", "plan", "pro").WantGoesTo("accounts/acct_1?done=plan")
+	s.WantAudited("operator ada", "account.set_plan", "acct_1")
+	b.Post("accounts/acct_1/plan", "plan", "enterprise", "per_minute", "lots", "per_day", "70").Want(http.StatusBadRequest, `value="enterprise" selected`, `value="lots"`, `value="70"`)
+	b.Get("accounts/acct_1").Want(http.StatusOK, "10,000")
 	for _, path := range []string{"accounts/acct_2", "accounts/x", "accounts/acct_1/x"} {
-		b.get(path).want(http.StatusNotFound)
+		b.Get(path).Want(http.StatusNotFound)
 	}
 
-	b.get("accounts/acct_1/close").want(http.StatusOK, "Close the account acme <b> (acct_1)?", "cannot be undone")
-	b.post("accounts/acct_1/close", "typed", "acme").want(http.StatusBadRequest, "What you typed is not the account's name")
-	b.post("accounts/acct_1/close", "typed", "acme <b>").wantGoesTo("accounts/acct_1?done=closed")
-	s.wantAudited("operator ada", "account.close", "acct_1")
-	b.get("accounts/acct_1").want(http.StatusOK, "closed").lacks("New key", "Change the plan")
-}
-
-// secretOf returns the key that a page shows.
-func secretOf(t *testing.T, p *page) string {
-	t.Helper()
-	found := regexp.MustCompile(`<code id="secret">(pck_live_\w+)</code>`).FindStringSubmatch(p.text)
-	if found == nil {
-		t.Fatalf("there is no key in\n%s", p.text)
-	}
-	return found[1]
+	b.Get("accounts/acct_1/close").Want(http.StatusOK, "Close the account acme <b> (acct_1)?", "cannot be undone")
+	b.Post("accounts/acct_1/close", "typed", "acme").Want(http.StatusBadRequest, "What you typed is not the account's name")
+	b.Post("accounts/acct_1/close", "typed", "acme <b>").WantGoesTo("accounts/acct_1?done=closed")
+	s.WantAudited("operator ada", "account.close", "acct_1")
+	b.Get("accounts/acct_1").Want(http.StatusOK, "closed").Lacks("New key", "Change the plan")
 }
 
 // wantKey checks the state of a key's holder.
 func (s *service) wantKey(secret string, want petcat.KeyState) petcat.Key {
-	s.t.Helper()
+	s.T.Helper()
 	hash, err := petcat.ParseKey(petcat.Production, secret)
-	must(s.t, err)
-	found, err := s.store.FindKeys(s.t.Context(), []petcat.KeyHash{hash})
-	must(s.t, err)
-	if got := found[0].State(s.clock.Read().Time()); got != want {
-		s.t.Errorf("%s is %s, want %s", found[0].ID, got, want)
+	pagetest.Must(s.T, err)
+	found, err := s.Store.FindKeys(s.T.Context(), []petcat.KeyHash{hash})
+	pagetest.Must(s.T, err)
+	if got := found[0].State(s.Clock.Read().Time()); got != want {
+		s.T.Errorf("%s is %s, want %s", found[0].ID, got, want)
 	}
 	return found[0]
 }
@@ -65,91 +57,91 @@ func (s *service) wantKey(secret string, want petcat.KeyState) petcat.Key {
 func TestKeys(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	s.account("acme")
-	p := b.post("accounts/acct_1/keys", "label", "backend", "expires", "2027-12-31", "read_only", "yes").want(http.StatusOK, "It is shown once")
+	s.Account("acme")
+	p := b.Post("accounts/acct_1/keys", "label", "backend", "expires", "2027-12-31", "read_only", "yes").Want(http.StatusOK, "It is shown once")
 	if p.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the page with a secret may be stored")
 	}
-	secret := secretOf(t, p)
+	secret := p.Secret()
 	k := s.wantKey(secret, petcat.KeyActive)
 	if k.Label != "backend" || !k.ReadOnly || !k.ExpiresAt.Equal(time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("the key is %+v", k)
 	}
-	s.wantAudited("operator ada", "key.create", "key_1")
+	s.WantAudited("operator ada", "key.create", "key_1")
 	for _, path := range []string{"accounts/acct_1", "keys/key_1", "audit"} {
-		b.get(path).want(http.StatusOK, "backend").lacks(secret)
+		b.Get(path).Want(http.StatusOK, "backend").Lacks(secret)
 	}
-	b.get("accounts/acct_1").want(http.StatusOK, `<details class="create">`)
-	b.post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
+	b.Get("accounts/acct_1").Want(http.StatusOK, `<details class="create">`)
+	b.Post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
 		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // nothing that was entered is lost
-	b.post("accounts/acct_1/keys", "expires", "2020-01-01").want(http.StatusBadRequest, "must be in the future")
-	b.post("accounts/acct_1/keys", "expires", "0001-01-01").want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // it would be never
+	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").Want(http.StatusBadRequest, "must be in the future")
+	b.Post("accounts/acct_1/keys", "expires", "0001-01-01").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // it would be never
 
-	p = b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
-	s.wantAudited("operator ada", "key.rotate", "key_1")
-	successor := secretOf(t, p)
+	p = b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
+	s.WantAudited("operator ada", "key.rotate", "key_1")
+	successor := p.Secret()
 	s.wantKey(successor, petcat.KeyActive)
-	b.post("keys/key_1/rotate", "overlap", "24h").want(http.StatusBadRequest, "was rotated already")
-	b.post("keys/key_2/rotate", "overlap", "24").want(http.StatusBadRequest)
-	b.post("keys/key_2/rotate", "overlap", "0s").want(http.StatusOK, "Rotate the key key_2 without an overlap?", "acme (<code>acct_1", "<dd>never</dd>", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
+	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusBadRequest, "was rotated already")
+	b.Post("keys/key_2/rotate", "overlap", "24").Want(http.StatusBadRequest)
+	b.Post("keys/key_2/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_2 without an overlap?", "acme (<code>acct_1", "<dd>never</dd>", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
 	s.wantKey(successor, petcat.KeyActive)
-	b.get("keys/key_1").want(http.StatusOK, "key_2").lacks("Rotate the key")
-	s.clock.Advance(24 * time.Hour)
+	b.Get("keys/key_1").Want(http.StatusOK, "key_2").Lacks("Rotate the key")
+	s.Clock.Advance(24 * time.Hour)
 	b = s.admin()
 	s.wantKey(secret, petcat.KeyExpired)
 
-	b.post("keys/key_2/disable").wantGoesTo("keys/key_2?done=disabled")
+	b.Post("keys/key_2/disable").WantGoesTo("keys/key_2?done=disabled")
 	s.wantKey(successor, petcat.KeyDisabled)
-	b.get("keys/key_2").want(http.StatusOK, "Enable the key")
-	b.post("keys/key_2/enable").wantGoesTo("keys/key_2?done=enabled")
+	b.Get("keys/key_2").Want(http.StatusOK, "Enable the key")
+	b.Post("keys/key_2/enable").WantGoesTo("keys/key_2?done=enabled")
 	s.wantKey(successor, petcat.KeyActive)
-	b.get("keys/key_2/revoke").want(http.StatusOK, "for good")
+	b.Get("keys/key_2/revoke").Want(http.StatusOK, "permanently")
 	s.wantKey(successor, petcat.KeyActive)
-	b.post("keys/key_2/revoke").wantGoesTo("keys/key_2?done=revoked")
+	b.Post("keys/key_2/revoke").WantGoesTo("keys/key_2?done=revoked")
 	s.wantKey(successor, petcat.KeyRevoked)
-	s.wantAudited("operator ada", "key.revoke", "key_2")
-	b.get("keys/key_2").want(http.StatusOK, "revoked").lacks("Revoke…", "Disable the key")
-	b.post("keys/key_2/enable").want(http.StatusBadRequest, "was revoked permanently")
+	s.WantAudited("operator ada", "key.revoke", "key_2")
+	b.Get("keys/key_2").Want(http.StatusOK, "revoked").Lacks("Revoke…", "Disable the key")
+	b.Post("keys/key_2/enable").Want(http.StatusBadRequest, "was revoked permanently")
 
-	b.get("keys/key_9").want(http.StatusNotFound)
-	b.get("keys/x").want(http.StatusNotFound)
+	b.Get("keys/key_9").Want(http.StatusNotFound)
+	b.Get("keys/x").Want(http.StatusNotFound)
 }
 
 func TestBans(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	a := s.account("acme")
-	b.get("bans").want(http.StatusOK, "No key is banned.")
-	for range pageSize + 1 {
-		k := s.key(a.ID)
-		must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: noon, EndsAt: noon.Add(15 * time.Minute), EarlyRetries: 41}))
+	a := s.Account("acme")
+	b.Get("bans").Want(http.StatusOK, "No key is banned.")
+	for range pages.Size + 1 {
+		k := s.Key(a.ID)
+		pagetest.Must(t, s.Store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(15 * time.Minute), EarlyRetries: 41}))
 	}
-	b.get("").want(http.StatusOK, "50+")
-	p := b.get("bans").want(http.StatusOK, "41 early retries", "14 Mar 2027, 12:15", "Next page")
-	p.lacks("key_51")
-	b.get("bans?after=key_50").want(http.StatusOK, "key_51", "First page")
-	b.get("keys/key_1").want(http.StatusOK, "banned", "Lift the ban")
-	b.post("bans/key_1/lift", "from", "key").wantGoesTo("keys/key_1?done=lifted")
-	s.wantAudited("operator ada", "ban.lift", "key_1")
-	b.post("bans/key_2/lift").wantGoesTo("bans?done=lifted")
-	b.post("bans/key_1/lift").want(http.StatusNotFound, "is not banned now")
-	b.get("bans").want(http.StatusOK, "key_51").lacks("key_1<", "key_2<")
-	b.get("bans?all=yes").want(http.StatusOK, "by operator ada")
-	b.get("accounts/acct_1").want(http.StatusOK, "49 of its keys are banned", `keys/key_51"><code>key_51</code>`, "badge banned")
+	b.Get("").Want(http.StatusOK, "50+")
+	p := b.Get("bans").Want(http.StatusOK, "41 early retries", "14 Mar 2027, 12:15", "Next page")
+	p.Lacks("key_51")
+	b.Get("bans?after=key_50").Want(http.StatusOK, "key_51", "First page")
+	b.Get("keys/key_1").Want(http.StatusOK, "banned", "Lift the ban")
+	b.Post("bans/key_1/lift", "from", "key").WantGoesTo("keys/key_1?done=lifted")
+	s.WantAudited("operator ada", "ban.lift", "key_1")
+	b.Post("bans/key_2/lift").WantGoesTo("bans?done=lifted")
+	b.Post("bans/key_1/lift").Want(http.StatusNotFound, "is not banned now")
+	b.Get("bans").Want(http.StatusOK, "key_51").Lacks("key_1<", "key_2<")
+	b.Get("bans?all=yes").Want(http.StatusOK, "by operator ada")
+	b.Get("accounts/acct_1").Want(http.StatusOK, "49 of its keys are banned", `keys/key_51"><code>key_51</code>`, "badge banned")
 
 	// What is only counted bans nobody.
-	shop := s.account("shop")
-	k := s.key(shop.ID)
-	must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: shop.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute), Shadow: true}))
-	b.get("accounts/"+shop.ID.String()).want(http.StatusOK, k.ID.String()).lacks("banned")
-	s.clock.Advance(15 * time.Minute)
-	b.get("").want(http.StatusOK, `bans">0<`)
+	shop := s.Account("shop")
+	k := s.Key(shop.ID)
+	pagetest.Must(t, s.Store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: shop.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute), Shadow: true}))
+	b.Get("accounts/"+shop.ID.String()).Want(http.StatusOK, k.ID.String()).Lacks("banned")
+	s.Clock.Advance(15 * time.Minute)
+	b.Get("").Want(http.StatusOK, `bans">0<`)
 }
 
 // versionOf returns the version that a category's form has.
-func versionOf(t *testing.T, p *page) string {
+func versionOf(t *testing.T, p *pagetest.Page) string {
 	t.Helper()
-	found := regexp.MustCompile(`name="version" value="([^"]+)"`).FindStringSubmatch(p.text)
+	found := regexp.MustCompile(`name="version" value="([^"]+)"`).FindStringSubmatch(p.Text)
 	if found == nil {
 		t.Fatal("the form has no version")
 	}
@@ -159,80 +151,80 @@ func versionOf(t *testing.T, p *page) string {
 func TestCategories(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.get("categories").want(http.StatusOK, "There are no categories yet.")
-	b.post("categories", "name", "Dogs", "description", "Loyal,\r\nand hungry").wantGoesTo("categories/1?done=category")
-	s.wantAudited("operator ada", "category.create", "category_1")
-	b.post("categories", "name", "").want(http.StatusBadRequest)
-	b.get("categories/1").want(http.StatusOK, "Dogs", "Loyal,\nand hungry")
-	shown := versionOf(t, b.get("categories/1"))
-	b.post("categories/1", "version", shown, "name", "Hounds").wantGoesTo("categories/1?done=updated")
-	s.wantAudited("operator ada", "category.update", "category_1")
-	b.get("categories/1").want(http.StatusOK, "Hounds").lacks("Loyal")
+	b.Get("categories").Want(http.StatusOK, "There are no categories yet.")
+	b.Post("categories", "name", "Dogs", "description", "Loyal,\r\nand hungry").WantGoesTo("categories/1?done=category")
+	s.WantAudited("operator ada", "category.create", "category_1")
+	b.Post("categories", "name", "").Want(http.StatusBadRequest)
+	b.Get("categories/1").Want(http.StatusOK, "Dogs", "Loyal,\nand hungry")
+	shown := versionOf(t, b.Get("categories/1"))
+	b.Post("categories/1", "version", shown, "name", "Hounds").WantGoesTo("categories/1?done=updated")
+	s.WantAudited("operator ada", "category.update", "category_1")
+	b.Get("categories/1").Want(http.StatusOK, "Hounds").Lacks("Loyal")
 	// Who opened the page before that change is told of it, and keeps what was entered.
-	p := b.post("categories/1", "version", shown, "name", "Wolves").want(http.StatusBadRequest, `whose name is now "Hounds"`, `value="Wolves"`)
-	b.get("categories/1").want(http.StatusOK, "Hounds")
-	b.post("categories/1", "version", versionOf(t, p), "name", strings.Repeat("x", 1001), "description", "a long text").want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
+	p := b.Post("categories/1", "version", shown, "name", "Wolves").Want(http.StatusBadRequest, `whose name is now "Hounds"`, `value="Wolves"`)
+	b.Get("categories/1").Want(http.StatusOK, "Hounds")
+	b.Post("categories/1", "version", versionOf(t, p), "name", strings.Repeat("x", 1001), "description", "a long text").Want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
 	// What the browser rewrote and nobody changed stays as it is.
 	name, description := " sp ", "a\r\nb\rc"
 	odd, err := petcat.ParseNewCategory(&name, &description)
-	must(t, err)
-	_, err = s.store.CreateCategory(t.Context(), petcat.CreateCategory{By: "test", New: odd})
-	must(t, err)
-	shown = versionOf(t, b.get("categories/2"))
-	b.post("categories/2", "version", shown, "name", " sp ", "description", "a\r\nb\r\nc").wantGoesTo("categories/2?done=updated")
-	if versionOf(t, b.get("categories/2")) != shown {
+	pagetest.Must(t, err)
+	_, err = s.Store.CreateCategory(t.Context(), petcat.CreateCategory{By: "test", New: odd})
+	pagetest.Must(t, err)
+	shown = versionOf(t, b.Get("categories/2"))
+	b.Post("categories/2", "version", shown, "name", " sp ", "description", "a\r\nb\r\nc").WantGoesTo("categories/2?done=updated")
+	if versionOf(t, b.Get("categories/2")) != shown {
 		t.Error("a category that nobody changed is another one")
 	}
-	b.get("categories/1/delete").want(http.StatusOK, "Delete the category Hounds?")
-	b.post("categories/1/delete").wantGoesTo("categories?done=deleted")
-	s.wantAudited("operator ada", "category.delete", "category_1")
-	b.get("categories/1").want(http.StatusNotFound)
-	b.post("categories/1/delete").want(http.StatusNotFound)
-	b.get("categories/x").want(http.StatusNotFound)
+	b.Get("categories/1/delete").Want(http.StatusOK, "Delete the category Hounds?")
+	b.Post("categories/1/delete").WantGoesTo("categories?done=deleted")
+	s.WantAudited("operator ada", "category.delete", "category_1")
+	b.Get("categories/1").Want(http.StatusNotFound)
+	b.Post("categories/1/delete").Want(http.StatusNotFound)
+	b.Get("categories/x").Want(http.StatusNotFound)
 
-	b.post("categories", "name", "Cats").wantGoesTo("categories/3?done=category")
+	b.Post("categories", "name", "Cats").WantGoesTo("categories/3?done=category")
 	tom, id := "Tom", petcat.CategoryID(3)
 	pet, err := petcat.ParseNewPet(&tom, &id)
-	must(t, err)
-	_, err = s.store.CreatePet(t.Context(), petcat.CreatePet{Account: s.account("acme").ID, New: pet})
-	must(t, err)
-	b.post("categories/3/delete").want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category Cats?")
+	pagetest.Must(t, err)
+	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{Account: s.Account("acme").ID, New: pet})
+	pagetest.Must(t, err)
+	b.Post("categories/3/delete").Want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category Cats?")
 }
 
 func TestAudit(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	for i := range pageSize {
-		s.account(fmt.Sprintf("shop %d", i))
+	for i := range pages.Size {
+		s.Account(fmt.Sprintf("shop %d", i))
 	}
-	s.key(7)
-	p := b.get("audit").want(http.StatusOK, "key.create", "Older")
-	p.lacks("operator.sign_in")
-	b.get("audit?before=3").want(http.StatusOK, "operator.sign_in", "Newest").lacks("account.create", "Older")
-	b.get("audit?actor=operator+ada").want(http.StatusOK, "operator.sign_in").lacks("account.create")
-	b.get("audit?about=key_1").want(http.StatusOK, "key.create", "label: made before").lacks("account.create")
-	b.get("audit?about=shop+6").want(http.StatusOK, "key.create", "account.create").lacks("acct_8")
-	b.get("audit?about=nobody").want(http.StatusBadRequest, "There is no account", `data-field="about"`).lacks("account.create", "no such entries")
+	s.Key(7)
+	p := b.Get("audit").Want(http.StatusOK, "key.create", "Older")
+	p.Lacks("operator.sign_in")
+	b.Get("audit?before=3").Want(http.StatusOK, "operator.sign_in", "Newest").Lacks("account.create", "Older")
+	b.Get("audit?actor=operator+ada").Want(http.StatusOK, "operator.sign_in").Lacks("account.create")
+	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", "label: made before").Lacks("account.create")
+	b.Get("audit?about=shop+6").Want(http.StatusOK, "key.create", "account.create").Lacks("acct_8")
+	b.Get("audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
 }
 
 // TestAccountsOfToday: operators compare accounts by what they did today.
 func TestAccountsOfToday(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	busy, refused := s.account("busy"), s.account("refused")
-	k := s.key(refused.ID)
-	must(t, s.store.AddUsage(t.Context(), petcat.UsageBatch{
-		Node: "N1", Number: 1, SeenAt: noon, Keys: []petcat.KeyUse{{Key: k.ID, At: noon.Add(-time.Minute)}},
+	busy, refused := s.Account("busy"), s.Account("refused")
+	k := s.Key(refused.ID)
+	pagetest.Must(t, s.Store.AddUsage(t.Context(), petcat.UsageBatch{
+		Node: "N1", Number: 1, SeenAt: pagetest.Noon, Keys: []petcat.KeyUse{{Key: k.ID, At: pagetest.Noon.Add(-time.Minute)}},
 		Counts: []petcat.UsageCount{
-			{Account: busy.ID, Hour: noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 812}},
-			{Account: refused.ID, Hour: noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 60, MinuteRefused: 1234}},
+			{Account: busy.ID, Hour: pagetest.Noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 812}},
+			{Account: refused.ID, Hour: pagetest.Noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 60, MinuteRefused: 1234}},
 		},
 	}))
-	must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: refused.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}))
-	b.get("accounts").want(http.StatusOK, "812", "1,234")
+	pagetest.Must(t, s.Store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: refused.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute)}))
+	b.Get("accounts").Want(http.StatusOK, "812", "1,234")
 	for sort, first := range map[string]string{"requests": "busy", "refusals": "refused"} {
-		p := b.get("accounts?sort="+sort).want(http.StatusOK, "1,234", "14 Mar 2027, 11:59:18", "1 banned")
-		if found := regexp.MustCompile(`accounts/acct_\d+">(\w+)<`).FindStringSubmatch(p.main()); found == nil || found[1] != first {
+		p := b.Get("accounts?sort="+sort).Want(http.StatusOK, "1,234", "14 Mar 2027, 11:59:18", "1 banned")
+		if found := regexp.MustCompile(`accounts/acct_\d+">(\w+)<`).FindStringSubmatch(p.Main()); found == nil || found[1] != first {
 			t.Errorf("by %s, the first account is %v, want %s", sort, found, first)
 		}
 	}
@@ -241,66 +233,66 @@ func TestAccountsOfToday(t *testing.T) {
 func TestFind(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	a := s.account("Acme")
-	secret := secretOf(t, b.post("accounts/acct_1/keys", "label", "backend"))
+	a := s.Account("Acme")
+	secret := b.Post("accounts/acct_1/keys", "label", "backend").Secret()
 	k := s.wantKey(secret, petcat.KeyActive)
-	must(t, s.store.AddUsage(t.Context(), petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: noon, Refusals: []petcat.Refusal{
-		{Account: a.ID, Key: k.ID, Code: petcat.CodeKeyBanned, Count: 3, First: noon, Last: noon, RequestID: "01JP9", Status: 429, Until: noon.Add(time.Minute)},
+	pagetest.Must(t, s.Store.AddUsage(t.Context(), petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: pagetest.Noon, Refusals: []petcat.Refusal{
+		{Account: a.ID, Key: k.ID, Code: petcat.CodeKeyBanned, Count: 3, First: pagetest.Noon, Last: pagetest.Noon, RequestID: "01JP9", Status: 429, Until: pagetest.Noon.Add(time.Minute)},
 	}}))
 	for text, path := range map[string]string{"ACCT_7": "accounts/acct_7", " KEY_8": "keys/key_8", "Authorization: Bearer " + secret: "keys/key_1"} {
-		b.post("find", "q", text).wantGoesTo(path)
+		b.Post("find", "q", text).WantGoesTo(path)
 	}
-	b.post("find", "q", "aC").want(http.StatusOK, "acct_1", "Acme")
-	b.post("find", "q", k.Hint).want(http.StatusOK, "key_1", "backend")
-	b.post("find", "q", "01JP9").want(http.StatusOK, "The key was banned", "accounts/acct_1")
-	b.post("find", "q", "nobody").want(http.StatusOK, "Nothing was found. Search finds accounts by id")
-	b.post("find", "q", secret[:30]).want(http.StatusOK, "Nothing was found").lacks(secret[:30])
+	b.Post("find", "q", "aC").Want(http.StatusOK, "acct_1", "Acme")
+	b.Post("find", "q", k.Hint).Want(http.StatusOK, "key_1", "backend")
+	b.Post("find", "q", "01JP9").Want(http.StatusOK, "The key was banned", "accounts/acct_1")
+	b.Post("find", "q", "nobody").Want(http.StatusOK, "Nothing was found. Search finds accounts by id")
+	b.Post("find", "q", secret[:30]).Want(http.StatusOK, "Nothing was found").Lacks(secret[:30])
 	other, err := petcat.GenerateKey(petcat.Production, rand.Reader)
-	must(t, err)
-	b.post("find", "q", other.Secret.Reveal()).want(http.StatusOK, "This service never created a key").lacks(other.Secret.Reveal())
-	b.post("find", "q", other.Secret.Reveal()+" "+secret).want(http.StatusOK, "key_1").lacks(secret)
-	s.viewer().post("find", "q", "acme").want(http.StatusOK, "acct_1")
-	b.get("find?q=acme").want(http.StatusNotFound)
+	pagetest.Must(t, err)
+	b.Post("find", "q", other.Secret.Reveal()).Want(http.StatusOK, "This service never created a key").Lacks(other.Secret.Reveal())
+	b.Post("find", "q", other.Secret.Reveal()+" "+secret).Want(http.StatusOK, "key_1").Lacks(secret)
+	s.viewer().Post("find", "q", "acme").Want(http.StatusOK, "acct_1")
+	b.Get("find?q=acme").Want(http.StatusNotFound)
 }
 
 func TestPlanRequests(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.get("requests").want(http.StatusOK, "No request waits for an answer.")
+	b.Get("requests").Want(http.StatusOK, "No request waits for an answer.")
 	for i, plan := range []petcat.Plan{petcat.Pro, petcat.Enterprise, petcat.Business} {
-		a := s.account(fmt.Sprintf("shop %d", i+1))
+		a := s.Account(fmt.Sprintf("shop %d", i+1))
 		n, err := petcat.ParseNewPlanRequest(a.ID, string(plan), "we grow")
-		must(t, err)
-		_, err = s.store.RequestPlan(t.Context(), n)
-		must(t, err)
+		pagetest.Must(t, err)
+		_, err = s.Store.RequestPlan(t.Context(), n)
+		pagetest.Must(t, err)
 	}
-	b.get("").want(http.StatusOK, "3 customers ask for another plan.")
-	b.get("requests").want(http.StatusOK, "shop 1", "from Free to Pro", "we grow")
-	b.post("requests/1/approve").wantGoesTo("requests?done=approved")
-	s.wantAudited("operator ada", "account.set_plan", "acct_1")
-	b.post("requests/2/approve", "request", "2").want(http.StatusBadRequest, `data-field="per_minute">The enterprise plan needs both numbers`)
-	b.post("requests/2/approve", "request", "2", "per_minute", "x", "per_day", "70").want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`, `value="70"`)
-	b.post("requests/2/approve", "request", "2", "per_minute", "5,000", "per_day", "70000").wantGoesTo("requests?done=approved")
-	b.post("requests/3/decline").wantGoesTo("requests?done=declined")
-	b.post("requests/3/approve").want(http.StatusBadRequest, "The plan request 3 was declined already.")
-	b.get("requests?all=yes").want(http.StatusOK, "shop 3", "declined", "by operator ada", "from Enterprise to Enterprise")
-	b.get("accounts/acct_2").want(http.StatusOK, "70,000")
+	b.Get("").Want(http.StatusOK, "3 customers ask for another plan.")
+	b.Get("requests").Want(http.StatusOK, "shop 1", "from Free to Pro", "we grow")
+	b.Post("requests/1/approve").WantGoesTo("requests?done=approved")
+	s.WantAudited("operator ada", "account.set_plan", "acct_1")
+	b.Post("requests/2/approve", "request", "2").Want(http.StatusBadRequest, `data-field="per_minute">The enterprise plan needs both numbers`)
+	b.Post("requests/2/approve", "request", "2", "per_minute", "x", "per_day", "70").Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`, `value="70"`)
+	b.Post("requests/2/approve", "request", "2", "per_minute", "5,000", "per_day", "70000").WantGoesTo("requests?done=approved")
+	b.Post("requests/3/decline").WantGoesTo("requests?done=declined")
+	b.Post("requests/3/approve").Want(http.StatusBadRequest, "The plan request 3 was declined already.")
+	b.Get("requests?all=yes").Want(http.StatusOK, "shop 3", "declined", "by operator ada", "from Enterprise to Enterprise")
+	b.Get("accounts/acct_2").Want(http.StatusOK, "70,000")
 }
 
 // TestOnce: a form that is sent twice makes one of each.
 func TestOnce(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.post("accounts", "name", "acme", "plan", "free", "once", "a1").wantGoesTo("accounts/acct_1?done=account")
-	b.post("accounts", "name", "acme", "plan", "free", "once", "a1").wantGoesTo("accounts/acct_1?done=repeated")
-	b.post("accounts/acct_1/keys", "label", "backend", "once", "a2").want(http.StatusOK, "key_1")
-	b.post("accounts/acct_1/keys", "label", "backend", "once", "a2").wantGoesTo("keys/key_1?done=repeated")
-	b.post("keys/key_1/rotate", "overlap", "1h", "once", "a3").want(http.StatusOK, "key_2")
-	b.post("keys/key_1/rotate", "overlap", "1h", "once", "a3").wantGoesTo("keys/key_1?done=repeated")
-	b.post("categories", "name", "Dogs", "once", "a4").wantGoesTo("categories/1?done=category")
-	b.post("categories", "name", "Dogs", "once", "a4").wantGoesTo("categories/1?done=category")
-	b.get("categories").want(http.StatusOK, "Dogs", "an operator", "14 Mar 2027, 12:00:18")
-	if found := regexp.MustCompile(`name="once" value="([a-z2-7]{32})"`).FindAllStringSubmatch(b.get("accounts").text+b.get("accounts").text, -1); len(found) != 2 || found[0][1] == found[1][1] {
+	b.Post("accounts", "name", "acme", "plan", "free", "once", "a1").WantGoesTo("accounts/acct_1?done=account")
+	b.Post("accounts", "name", "acme", "plan", "free", "once", "a1").WantGoesTo("accounts/acct_1?done=repeated")
+	b.Post("accounts/acct_1/keys", "label", "backend", "once", "a2").Want(http.StatusOK, "key_1")
+	b.Post("accounts/acct_1/keys", "label", "backend", "once", "a2").WantGoesTo("keys/key_1?done=repeated")
+	b.Post("keys/key_1/rotate", "overlap", "1h", "once", "a3").Want(http.StatusOK, "key_2")
+	b.Post("keys/key_1/rotate", "overlap", "1h", "once", "a3").WantGoesTo("keys/key_1?done=repeated")
+	b.Post("categories", "name", "Dogs", "once", "a4").WantGoesTo("categories/1?done=category")
+	b.Post("categories", "name", "Dogs", "once", "a4").WantGoesTo("categories/1?done=category")
+	b.Get("categories").Want(http.StatusOK, "Dogs", "an operator", "14 Mar 2027, 12:00:18")
+	if found := regexp.MustCompile(`name="once" value="(\w{26})"`).FindAllStringSubmatch(b.Get("accounts").Text+b.Get("accounts").Text, -1); len(found) != 2 || found[0][1] == found[1][1] {
 		t.Errorf("two pages have the forms %v", found)
 	}
 }
@@ -308,9 +300,9 @@ func TestOnce(t *testing.T) {
 func TestOverview(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.get("").want(http.StatusOK, ">healthy<", "Nobody was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
-	b.post("categories", "name", "Dogs").want(http.StatusSeeOther)
-	b.get("").want(http.StatusOK, "<small>1 category</small>")
+	b.Get("").Want(http.StatusOK, ">healthy<", "Nobody was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
+	b.Post("categories", "name", "Dogs").Want(http.StatusSeeOther)
+	b.Get("").Want(http.StatusOK, "<small>1 category</small>")
 	s.parts[0].Problem = "the database does not respond"
 	for i := range 180 {
 		var unhealthy []string
@@ -324,9 +316,9 @@ func TestOverview(t *testing.T) {
 			s.history.Count(http.StatusTooManyRequests, petcat.CodeKeyBanned, 0)
 			s.history.Count(http.StatusUnauthorized, petcat.CodeInvalidAPIKey, 0)
 		}
-		s.history.Take(noon.Add(time.Duration(i+1)*StepLength), unhealthy)
+		s.history.Take(pagetest.Noon.Add(time.Duration(i+1)*StepLength), unhealthy)
 	}
-	b.get("").want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
+	b.Get("").Want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
 		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
-	b.get("history.json?span=hour").want(http.StatusOK, "2.5", "0.3")
+	b.Get("history.json?span=hour").Want(http.StatusOK, "2.5", "0.3")
 }

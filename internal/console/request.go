@@ -1,6 +1,9 @@
 package console
 
-import "petcat"
+import (
+	"petcat"
+	"petcat/internal/console/pages"
+)
 
 // requestsView is what customers ask for: those that wait for an answer, or a page of all.
 type requestsView struct {
@@ -18,17 +21,17 @@ type requestView struct {
 }
 
 func requests(x *exchange) error {
-	v := requestsView{All: x.value("all") != ""}
-	q := petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Before: petcat.PlanRequestID(id(x.value("before"))), Limit: pageSize + 1}
+	v := requestsView{All: x.Value("all") != ""}
+	q := petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Before: petcat.PlanRequestID(id(x.Value("before"))), Limit: pages.Size + 1}
 	if v.All {
 		q.State = ""
 	}
 	v.Paged = q.Before != 0
-	page, err := x.Store.PlanRequests(x.r.Context(), q)
+	page, err := x.Store.PlanRequests(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
-	page, v.Next = cut(page)
+	page, v.Next = pages.Cut(page)
 	of, err := summaries(x, page, func(r petcat.PlanRequest) petcat.AccountID { return r.Account })
 	if err != nil {
 		return err
@@ -36,7 +39,7 @@ func requests(x *exchange) error {
 	for i, r := range page {
 		v.Requests = append(v.Requests, requestView{r, of[i]})
 	}
-	return x.render("requests", view{Title: "Plan requests", Section: "requests", Data: v})
+	return x.Render("requests", pages.View{Title: "Plan requests", Section: "requests", Data: v})
 }
 
 // approvePlan puts the account on the plan that it asked for.
@@ -45,19 +48,19 @@ func approvePlan(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.Store.ApprovePlanRequest(x.r.Context(), x.actor(), x.request(), perMinute, perDay)
+	_, err = x.Store.ApprovePlanRequest(x.R.Context(), x.Actor(), x.request(), perMinute, perDay)
 	if petcat.CodeOf(err) == petcat.CodeMissingField {
 		return petcat.Public(err).In("per_minute")
 	}
-	return x.done(err, "requests", "approved")
+	return x.Done(err, "requests", "approved")
 }
 
 func declinePlan(x *exchange) error {
-	_, err := x.Store.DeclinePlanRequest(x.r.Context(), x.actor(), x.request())
-	return x.done(err, "requests", "declined")
+	_, err := x.Store.DeclinePlanRequest(x.R.Context(), x.Actor(), x.request())
+	return x.Done(err, "requests", "declined")
 }
 
 // request returns the request that the path names.
 func (x *exchange) request() petcat.PlanRequestID {
-	return petcat.PlanRequestID(id(x.r.PathValue("request")))
+	return petcat.PlanRequestID(id(x.R.PathValue("request")))
 }

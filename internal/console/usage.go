@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/pages"
+	"petcat/internal/console/pages"
 	usagehistory "petcat/internal/usage"
 )
 
@@ -30,9 +30,9 @@ const maxPeriods = 100
 // usageQuery reads what is asked for, of the account that the path names, or of all. If
 // only the days are wrong, it returns the default time with the error.
 func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
-	v = usageView{Path: "usage", By: x.value("by")}
+	v = usageView{Path: "usage", By: x.Value("by")}
 	account := petcat.AllAccounts
-	if x.r.PathValue("account") != "" {
+	if x.R.PathValue("account") != "" {
 		a, err := findAccount(x)
 		if err != nil {
 			return q, v, err
@@ -42,11 +42,11 @@ func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 	if v.By != petcat.UsageByDay.String() {
 		v.By = petcat.UsageByHour.String()
 	}
-	from, fromErr := x.date("from", "the first day")
-	to, toErr := x.date("to", "the day before which it ends")
+	from, fromErr := x.Date("from", "the first day")
+	to, toErr := x.Date("to", "the day before which it ends")
 	q, err = petcat.ParseUsageQuery(account, v.By, from, to, x.now())
 	if err = cmp.Or(fromErr, toErr, err); err == nil {
-		v.From, v.To = x.value("from"), x.value("to")
+		v.From, v.To = x.Value("from"), x.Value("to")
 	} else {
 		q, _ = petcat.ParseUsageQuery(account, v.By, time.Time{}, time.Time{}, x.now())
 	}
@@ -56,16 +56,16 @@ func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 
 func usage(x *exchange) error {
 	q, v, err := x.usageQuery()
-	page := func(x *exchange) error { return x.usagePage(q, v) }
+	page := func() error { return x.usagePage(q, v) }
 	if err != nil {
-		return x.again(err, page)
+		return x.Again(err, "", page)
 	}
-	return page(x)
+	return page()
 }
 
 // usagePage shows what q asks for.
 func (x *exchange) usagePage(q petcat.UsageQuery, v usageView) error {
-	h, err := x.Store.Usage(x.r.Context(), q)
+	h, err := x.Store.Usage(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (x *exchange) usagePage(q petcat.UsageQuery, v usageView) error {
 	if v.Account != nil {
 		section = "accounts"
 	}
-	return x.render("usage", view{Title: "Usage", Section: section, Data: v})
+	return x.Render("usage", pages.View{Title: "Usage", Section: section, Data: v})
 }
 
 // usageCSV answers with all periods that are asked for, as a file.
@@ -90,7 +90,7 @@ func usageCSV(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	h, err := x.Store.Usage(x.r.Context(), q)
+	h, err := x.Store.Usage(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,10 @@ func usageCSV(x *exchange) error {
 	if v.Account != nil {
 		name = v.Account.ID.String() + "-" + name
 	}
-	x.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	x.w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	x.w.Header().Set("Cache-Control", "no-store")
-	_ = usagehistory.WriteCSV(x.w, h) // the client has gone
+	x.W.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	x.W.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	x.W.Header().Set("Cache-Control", "no-store")
+	_ = usagehistory.WriteCSV(x.W, h) // the client has gone
 	return nil
 }
 
@@ -111,5 +111,5 @@ func usageChart(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return pages.WriteUsage(x.r.Context(), x.w, q, x.Store.Usage)
+	return x.WriteUsage(q)
 }

@@ -101,7 +101,7 @@ func createLink(c *call, a petcat.Account) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := c.Store.LinkCustomer(c.ctx(), c.actor(), a.ID, token.Hash)
+	end, err := c.Store.CreateLink(c.ctx(), c.actor(), petcat.Subject{Account: a.ID}, token.Hash)
 	c.status = http.StatusCreated
 	return shape.Record{shape.KV("url", c.CustomerLink(token.Secret)), shape.KV("expires_at", end)}, err
 }

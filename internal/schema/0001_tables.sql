@@ -200,19 +200,27 @@ CREATE TABLE recent_refusals (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX recent_refusal_last_at ON recent_refusals (last_at);
 
--- Who may use the console. Of links and sessions only the SHA-256 is stored. An operator
--- has one link at most.
+-- Users of the console.
 CREATE TABLE operators (
-	name         TEXT PRIMARY KEY,
-	role         TEXT NOT NULL,
-	created_at   INTEGER NOT NULL,
-	link_hash    BLOB,
-	link_ends_at INTEGER
+	name       TEXT PRIMARY KEY,
+	role       TEXT NOT NULL,
+	created_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE operator_sessions (
+-- One-time links, and the sessions that they start: of an operator in the console (account_id
+-- is 0), or of an account on the customer's page (operator_name is ''). hash is the SHA-256 of
+-- the token.
+CREATE TABLE sign_in_links (
 	hash          BLOB PRIMARY KEY,
-	operator_name TEXT NOT NULL REFERENCES operators (name) ON DELETE CASCADE,
+	operator_name TEXT NOT NULL,
+	account_id    INTEGER NOT NULL,
+	ends_at       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sessions (
+	hash          BLOB PRIMARY KEY,
+	operator_name TEXT NOT NULL,
+	account_id    INTEGER NOT NULL,
 	created_at    INTEGER NOT NULL,
 	seen_at       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -229,21 +237,7 @@ CREATE TABLE operator_tokens (
 ) STRICT;
 CREATE UNIQUE INDEX operator_token_live_name ON operator_tokens (name) WHERE revoked_at IS NULL;
 
--- Browsers on the customer's page of an account, and links that lead there once.
-CREATE TABLE customer_links (
-	hash       BLOB PRIMARY KEY,
-	account_id INTEGER NOT NULL REFERENCES accounts (id),
-	ends_at    INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE TABLE customer_sessions (
-	hash       BLOB PRIMARY KEY,
-	account_id INTEGER NOT NULL REFERENCES accounts (id),
-	created_at INTEGER NOT NULL,
-	seen_at    INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- Customers' wishes for another plan.
+-- Customers' requests for another plan.
 CREATE TABLE plan_requests (
 	id         INTEGER PRIMARY KEY,
 	account_id INTEGER NOT NULL REFERENCES accounts (id),

@@ -19,9 +19,9 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/config"
 	"petcat/internal/console"
+	"petcat/internal/console/pages"
 	"petcat/internal/httpapi"
 	"petcat/internal/management"
-	"petcat/internal/pages"
 	"petcat/internal/portal"
 	"petcat/internal/ratelimit"
 	"petcat/internal/reference"
@@ -64,17 +64,13 @@ func (n *Node) serveConsole(context.Context) error {
 		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
 	}
 	operators := console.New(console.Options{
-		Store: n.store, List: n.list, Limiter: n.limiter, Environment: n.store.Environment(), Version: n.Version, Deployment: n.store.Dataset(),
-		Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
+		Options: n.pageOptions(strings.HasPrefix(n.ConsoleURL(), "https://")), Store: n.store, List: n.list, Limiter: n.limiter,
+		Version: n.Version, Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
 		LastBackup: func(ctx context.Context) (console.Backup, error) {
 			last, err := backup.LastMade(ctx, n.store)
 			return console.Backup(last), err
 		},
-		URL:      n.ConsoleURL(),
-		Settings: settings, Secure: strings.HasPrefix(n.ConsoleURL(), "https://"), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
-		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, console.FailuresPerMinute),
-		TrustedProxies: n.proxies,
-		Clock:          n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
+		URL: n.ConsoleURL(), Settings: settings, OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 	})
 	n.adminMux.Handle("/console/", operators)
 	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served
@@ -90,6 +86,16 @@ func (n *Node) serveConsole(context.Context) error {
 	n.adminMux.Handle("GET /debug/pprof/", operators)
 	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
 	return nil
+}
+
+// pageOptions returns the options that the console and the customer's page share. secure is true
+// if browsers reach them over TLS.
+func (n *Node) pageOptions(secure bool) pages.Options {
+	return pages.Options{
+		Environment: n.store.Environment(), Deployment: n.store.Dataset(), Secure: secure,
+		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, pages.FailuresPerMinute),
+		TrustedProxies: n.proxies, Clock: n.Clock, Logger: n.Log.Logger,
+	}
 }
 
 // backups returns the last scheduled backup that was verified, if there is one.

@@ -245,12 +245,11 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 		return nil
 	}
 	public, _ := url.Parse(n.PublicURL()) // config validated it
+	options := n.pageOptions(n.Settings.TLS() || public.Scheme == "https")
+	options.Strangers = strangers
 	return portal.New(portal.Options{
-		Store: n.store, Limiter: n.limiter, Environment: n.store.Environment(), Deployment: n.store.Dataset(),
-		Prefix: public.Path, Secure: n.Settings.TLS() || public.Scheme == "https",
-		Failures: ratelimit.NewBucket[clientnet.Net](n.Clock, portal.FailuresPerMinute), Strangers: strangers,
-		Requests:       ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute),
-		TrustedProxies: n.proxies, Clock: n.Clock, Logger: n.Log.Logger, Random: rand.Reader,
+		Options: options, Store: n.store, Limiter: n.limiter, Prefix: public.Path,
+		Requests: ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute),
 	})
 }
 

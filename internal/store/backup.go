@@ -52,10 +52,8 @@ const (
 func Strip(c Conn, takenAt time.Time, program string) error {
 	statements := []string{
 		`DELETE FROM nodes`,
-		`DELETE FROM operator_sessions`,
-		`DELETE FROM customer_sessions`,
-		`DELETE FROM customer_links`,
-		`UPDATE operators SET link_hash = NULL, link_ends_at = NULL`,
+		`DELETE FROM sessions`,
+		`DELETE FROM sign_in_links`,
 		// Notes are of the running deployment.
 		`DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`,
 	}

@@ -30,9 +30,8 @@ func (s *Store) Clean(ctx context.Context) error {
 		{"usage_nodes", "node", "ended AND seen_at <= ?", now.Add(-endedRetention).UnixMilli()},
 		{"usage_nodes", "node", "seen_at <= ?", now.Add(-petcat.UsageDays).UnixMilli()},
 		{"recent_refusals", "account_id, key_id, operation, code", "last_at <= ? ORDER BY last_at", now.Add(-refusalRetention).UnixMilli()},
-		{"operator_sessions", "hash", "created_at <= ?", now.Add(-petcat.SessionLife).UnixMilli()},
-		{"customer_sessions", "hash", "seen_at <= ?", now.Add(-petcat.CustomerIdle).UnixMilli()},
-		{"customer_links", "hash", "ends_at <= ?", now.UnixMilli()},
+		{"sessions", "hash", "seen_at <= ?", now.Add(-petcat.CustomerIdle).UnixMilli()}, // the longest idle time
+		{"sign_in_links", "hash", "ends_at <= ?", now.UnixMilli()},
 	} {
 		query := `DELETE FROM ` + expired.table + ` WHERE (` + expired.key + `) IN (SELECT ` + expired.key + ` FROM ` + expired.table +
 			` WHERE ` + expired.condition + ` LIMIT ?` + s.dialect.SkipLocked + `)`

@@ -2,65 +2,9 @@ package store
 
 import (
 	"context"
-	"time"
 
 	"petcat"
 )
-
-// LinkCustomer implements [petcat.CustomerStore].
-func (s *Store) LinkCustomer(ctx context.Context, by petcat.Actor, account petcat.AccountID, link petcat.TokenHash) (time.Time, error) {
-	const insert = `INSERT INTO customer_links (hash, account_id, ends_at) VALUES (?, ?, ?)`
-	return change(ctx, s, Work{Doing: "make a link"}, func(t *Tx) (time.Time, error) {
-		if _, err := t.openAccount(account); err != nil {
-			return time.Time{}, err
-		}
-		endsAt := t.now.Add(petcat.LinkLife)
-		return endsAt, t.write(entry{by, "account.link", account.String(), nil}, insert, link[:], int64(account), endsAt.UnixMilli())
-	})
-}
-
-// SignInCustomer implements [petcat.CustomerStore].
-func (s *Store) SignInCustomer(ctx context.Context, link, session petcat.TokenHash) (petcat.CustomerSession, error) {
-	const (
-		query  = `SELECT l.account_id FROM customer_links AS l JOIN accounts AS a ON a.id = l.account_id WHERE l.hash = ? AND l.ends_at > ? AND a.closed_at IS NULL`
-		use    = `DELETE FROM customer_links WHERE hash = ?`
-		insert = `INSERT INTO customer_sessions (hash, account_id, created_at, seen_at) VALUES (?, ?, ?, ?)`
-	)
-	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (petcat.CustomerSession, error) {
-		id, err := one(t, oneColumn[int64], petcat.ErrLinkInvalid(), query, link[:], t.now.UnixMilli())
-		if err == nil {
-			err = t.exec(use, link[:])
-		}
-		if err != nil {
-			return petcat.CustomerSession{}, err
-		}
-		begun := petcat.CustomerSession{Account: petcat.AccountID(id), CreatedAt: t.now, SeenAt: t.now}
-		return begun, t.write(entry{begun.Account.Actor(), "account.sign_in", begun.Account.String(), nil},
-			insert, session[:], id, t.now.UnixMilli(), t.now.UnixMilli())
-	})
-}
-
-// FindCustomer implements [petcat.CustomerStore].
-func (s *Store) FindCustomer(ctx context.Context, session petcat.TokenHash) (petcat.CustomerSession, error) {
-	const query = `SELECT s.account_id, s.created_at, s.seen_at FROM customer_sessions AS s JOIN accounts AS a ON a.id = s.account_id
-		WHERE s.hash = ? AND s.seen_at > ? AND a.closed_at IS NULL`
-	into := func(s *petcat.CustomerSession) []any {
-		return []any{(*int64)(&s.Account), (*moment)(&s.CreatedAt), (*moment)(&s.SeenAt)}
-	}
-	return read(ctx, s, "find session", func(c Conn) (petcat.CustomerSession, error) {
-		return one(c, into, petcat.ErrNotSignedIn(), query, session[:], Now(s.clock).Add(-petcat.CustomerIdle).UnixMilli())
-	})
-}
-
-// TouchCustomer implements [petcat.CustomerStore].
-func (s *Store) TouchCustomer(ctx context.Context, session petcat.TokenHash) error {
-	return s.exec(ctx, "touch session", `UPDATE customer_sessions SET seen_at = ? WHERE hash = ?`, Now(s.clock).UnixMilli(), session[:])
-}
-
-// SignOutCustomer implements [petcat.CustomerStore].
-func (s *Store) SignOutCustomer(ctx context.Context, session petcat.TokenHash) error {
-	return s.exec(ctx, "sign out", `DELETE FROM customer_sessions WHERE hash = ?`, session[:])
-}
 
 const selectPlanRequests = `SELECT r.id, r.account_id, a.name, r.plan, r.note, r.state, r.created_at, r.decided_at, r.decided_by
 	FROM plan_requests AS r JOIN accounts AS a ON a.id = r.account_id`

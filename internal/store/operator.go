@@ -7,7 +7,7 @@ import (
 	"petcat"
 )
 
-const operatorColumns = `name, role, created_at, link_ends_at`
+const operatorColumns = `name, role, created_at, (SELECT max(l.ends_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
 
 func operatorInto(o *petcat.Operator) []any {
 	return []any{(*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.LinkEndsAt)}
@@ -15,31 +15,21 @@ func operatorInto(o *petcat.Operator) []any {
 
 // CreateOperator implements [petcat.OperatorStore].
 func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName, role petcat.Role, link petcat.TokenHash) (petcat.Operator, error) {
-	const insert = `INSERT INTO operators (name, role, created_at, link_hash, link_ends_at) VALUES (?, ?, ?, ?, ?)`
+	const insert = `INSERT INTO operators (name, role, created_at) VALUES (?, ?, ?)`
 	return change(ctx, s, Work{Doing: "create operator"}, func(t *Tx) (petcat.Operator, error) {
 		o, err := one(t, operatorInto, nil, operatorByName, string(name))
 		if err == nil && o.Name != "" {
 			err = invalid("there is an operator %s already; choose another name, or remove that one first", string(name))
 		}
+		if err == nil {
+			err = t.exec(insert, string(name), string(role), t.now.UnixMilli())
+		}
 		if err != nil {
 			return o, err
 		}
-		o = petcat.Operator{Name: name, Role: role, CreatedAt: t.now, LinkEndsAt: t.now.Add(petcat.LinkLife)}
-		return o, t.write(entry{by, "operator.create", o.Name.String(), detail{"role": o.Role}},
-			insert, string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), link[:], o.LinkEndsAt.UnixMilli())
-	})
-}
-
-// LinkOperator implements [petcat.OperatorStore].
-func (s *Store) LinkOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName, link petcat.TokenHash) (petcat.Operator, error) {
-	const update = `UPDATE operators SET link_hash = ?, link_ends_at = ? WHERE name = ?`
-	return change(ctx, s, Work{Doing: "make a link"}, func(t *Tx) (petcat.Operator, error) {
-		o, err := one(t, operatorInto, noOperator(name), operatorByName, string(name))
-		if err != nil {
-			return o, err
-		}
-		o.LinkEndsAt = t.now.Add(petcat.LinkLife)
-		return o, t.write(entry{by, "operator.link", name.String(), nil}, update, link[:], o.LinkEndsAt.UnixMilli(), string(name))
+		o = petcat.Operator{Name: name, Role: role, CreatedAt: t.now}
+		o.LinkEndsAt, err = t.createLink(entry{by, "operator.create", name.String(), detail{"role": role}}, petcat.Subject{Operator: name}, link)
+		return o, err
 	})
 }
 
@@ -52,7 +42,7 @@ func noOperator(name petcat.OperatorName) error {
 // EachOperator implements [petcat.OperatorStore].
 func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error) error {
 	const query = `SELECT ` + operatorColumns + `,
-			(SELECT count(*) FROM operator_sessions WHERE operator_name = name AND created_at > ? AND seen_at > ?)
+			(SELECT count(*) FROM sessions AS s WHERE s.operator_name = name AND s.created_at > ? AND s.seen_at > ?)
 		FROM operators ORDER BY name`
 	into := func(o *petcat.Operator) []any { return append(operatorInto(o), &o.Sessions) }
 	now := Now(s.clock)
@@ -63,7 +53,11 @@ func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error
 func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName) error {
 	const remove = `DELETE FROM operators WHERE name = ?`
 	return s.Change(ctx, "remove operator", func(t *Tx) error {
-		ended, err := t.endSessions(name)
+		of := petcat.Subject{Operator: name}
+		ended, err := t.endSessions(of)
+		if err == nil {
+			err = t.dropLinks(of)
+		}
 		if err != nil {
 			return err
 		}
@@ -74,73 +68,6 @@ func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat
 		}
 		return t.record(by, "operator.remove", detail{"sessions": ended}, name.String())
 	})
-}
-
-// SignIn implements [petcat.SessionStore].
-func (s *Store) SignIn(ctx context.Context, link, session petcat.TokenHash) (petcat.Session, error) {
-	const (
-		query  = `SELECT ` + operatorColumns + ` FROM operators WHERE link_hash = ?`
-		use    = `UPDATE operators SET link_hash = NULL, link_ends_at = NULL WHERE name = ?`
-		insert = `INSERT INTO operator_sessions (hash, operator_name, created_at, seen_at) VALUES (?, ?, ?, ?)`
-	)
-	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (petcat.Session, error) {
-		o, err := one(t, operatorInto, petcat.ErrLinkInvalid(), query, link[:])
-		if err == nil && !t.now.Before(o.LinkEndsAt) {
-			err = petcat.ErrLinkInvalid()
-		}
-		if err == nil {
-			err = t.exec(use, string(o.Name))
-		}
-		if err != nil {
-			return petcat.Session{}, err
-		}
-		begun := petcat.Session{Operator: o.Name, Role: o.Role, CreatedAt: t.now, SeenAt: t.now}
-		return begun, t.write(entry{o.Name.Actor(), "operator.sign_in", o.Name.String(), nil}, insert, session[:], string(o.Name), t.now.UnixMilli(), t.now.UnixMilli())
-	})
-}
-
-// FindSession implements [petcat.SessionStore].
-func (s *Store) FindSession(ctx context.Context, session petcat.TokenHash) (petcat.Session, error) {
-	const query = `SELECT o.name, o.role, s.created_at, s.seen_at
-		FROM operator_sessions AS s JOIN operators AS o ON o.name = s.operator_name WHERE s.hash = ?`
-	return read(ctx, s, "find session", func(c Conn) (petcat.Session, error) {
-		found, err := one(c, sessionInto, petcat.ErrNotSignedIn(), query, session[:])
-		if err == nil && found.Ended(Now(s.clock)) {
-			err = petcat.ErrNotSignedIn()
-		}
-		return found, err
-	})
-}
-
-func sessionInto(s *petcat.Session) []any {
-	return []any{(*string)(&s.Operator), (*string)(&s.Role), (*moment)(&s.CreatedAt), (*moment)(&s.SeenAt)}
-}
-
-// TouchSession implements [petcat.SessionStore].
-func (s *Store) TouchSession(ctx context.Context, session petcat.TokenHash) error {
-	const update = `UPDATE operator_sessions SET seen_at = ? WHERE hash = ?`
-	return s.exec(ctx, "touch session", update, Now(s.clock).UnixMilli(), session[:])
-}
-
-// SignOut implements [petcat.SessionStore].
-func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
-	return s.exec(ctx, "sign out", `DELETE FROM operator_sessions WHERE hash = ?`, session[:])
-}
-
-// SignOutEverywhere implements [petcat.SessionStore].
-func (s *Store) SignOutEverywhere(ctx context.Context, by petcat.Actor, name petcat.OperatorName) (int64, error) {
-	return change(ctx, s, Work{Doing: "sign out everywhere"}, func(t *Tx) (int64, error) {
-		ended, err := t.endSessions(name)
-		if err != nil {
-			return 0, err
-		}
-		return ended, t.record(by, "operator.sign_out", detail{"sessions": ended}, name.String())
-	})
-}
-
-// endSessions ends all sessions of an operator, and returns how many there were.
-func (t *Tx) endSessions(name petcat.OperatorName) (int64, error) {
-	return t.Exec(`DELETE FROM operator_sessions WHERE operator_name = ?`, string(name))
 }
 
 const selectTokens = `SELECT id, name, role, created_at, expires_at, revoked_at FROM operator_tokens` //nolint:gosec // of hashes

@@ -7,61 +7,6 @@ import (
 	"petcat"
 )
 
-func testCustomers(t *testing.T, open Open) {
-	f := start(t, open)
-	a := f.account(t, "zoo")
-	link := func(link petcat.TokenHash) {
-		t.Helper()
-		end, err := f.LinkCustomer(t.Context(), operator, a.ID, link)
-		wantEqual(t, "the link's end", f.now().Add(petcat.LinkLife), must(t, end, err))
-	}
-	wantNoLink := func(link petcat.TokenHash) {
-		t.Helper()
-		_, err := f.SignInCustomer(t.Context(), link, token(99))
-		wantCode(t, err, petcat.CodeNotFound)
-	}
-	wantNoSession := func(session petcat.TokenHash) {
-		t.Helper()
-		_, err := f.FindCustomer(t.Context(), session)
-		wantCode(t, err, petcat.CodeNotFound)
-	}
-	link(token(1))
-	link(token(2)) // beside it
-	begun, err := f.SignInCustomer(t.Context(), token(1), token(11))
-	wantEqual(t, "the session", petcat.CustomerSession{Account: a.ID, CreatedAt: noon, SeenAt: noon}, must(t, begun, err))
-	wantNoLink(token(1))
-	must2(t)(f.SignInCustomer(t.Context(), token(2), token(12)))
-	link(token(3))
-	f.clock.Advance(petcat.LinkLife)
-	wantNoLink(token(3))
-	f.clean(t)
-
-	f.clock.Advance(petcat.CustomerIdle - petcat.LinkLife - time.Millisecond)
-	found, err := f.another(t).FindCustomer(t.Context(), token(11))
-	wantEqual(t, "what another process finds", begun, must(t, found, err))
-	must(t, 0, f.TouchCustomer(t.Context(), token(11)))
-	f.clock.Advance(time.Millisecond)
-	must2(t)(f.FindCustomer(t.Context(), token(11)))
-	wantNoSession(token(12)) // it was not used
-	must(t, 0, f.SignOutCustomer(t.Context(), token(11)))
-	wantNoSession(token(11))
-
-	link(token(4))
-	must2(t)(f.SignInCustomer(t.Context(), token(4), token(13)))
-	link(token(5))
-	must2(t)(f.CloseAccount(t.Context(), operator, a.ID))
-	wantNoSession(token(13))
-	wantNoLink(token(5))
-	_, err = f.LinkCustomer(t.Context(), operator, a.ID, token(6))
-	wantCode(t, err, petcat.CodeInvalidField)
-	_, err = f.LinkCustomer(t.Context(), operator, 99, token(6))
-	wantCode(t, err, petcat.CodeNotFound)
-	lines := f.auditLines(t)
-	wantEqual(t, "audit entries", []string{
-		"cli:ada account.link acct_1 {}", "cli:ada account.link acct_1 {}", "customer acct_1 account.sign_in acct_1 {}",
-	}, lines[1:4])
-}
-
 func testPlanRequests(t *testing.T, open Open) {
 	f := start(t, open)
 	a, b := f.account(t, "zoo"), f.account(t, "shop")

@@ -39,7 +39,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorStore
 	petcat.SessionStore
 	petcat.OperatorTokenStore
-	petcat.CustomerStore
 	petcat.PlanRequestStore
 	io.Closer
 	// Clean deletes what has expired.
@@ -112,8 +111,8 @@ func run(t *testing.T, open Open) {
 		{"usage", testUsage},
 		{"operators", testOperators},
 		{"changes by operators", testOperatorChanges},
+		{"sessions", testSessions},
 		{"tokens", testTokens},
-		{"customers", testCustomers},
 		{"plan requests", testPlanRequests},
 		{"pages", testPages},
 		{"what is refused", testRefused},

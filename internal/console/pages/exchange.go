@@ -1,0 +1,213 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"petcat"
+	"petcat/internal/httpapi"
+)
+
+// Exchange is a request and its answer.
+type Exchange struct {
+	W       http.ResponseWriter
+	R       *http.Request
+	Session petcat.Session // zero unless signed in
+
+	site  *Site
+	token petcat.TokenHash // of the session
+	// notice is shown at the top of the page, "" for none, and so is problem, unless it is about
+	// the field wrong of the form.
+	notice, problem, wrong string
+}
+
+// View is what a page shows.
+type View struct {
+	Title   string // of the page
+	Section string // of the navigation
+	Data    any
+
+	// Render fills in the rest.
+	Session         petcat.Session
+	Form            url.Values
+	Notice, Problem string
+	Wrong           string // the field that the problem is about, "" for none
+	Once            string // identifies the change of the page's form; see [Exchange.Once]
+	Now             time.Time
+}
+
+// Render answers with a page. It returns nil.
+func (x *Exchange) Render(page string, v View) error { return x.renderAs(http.StatusOK, page, v) }
+
+// renderAs is Render with a status, which a problem makes 400 if it is 200.
+func (x *Exchange) renderAs(status int, page string, v View) error {
+	if status == http.StatusOK && x.problem != "" {
+		status = http.StatusBadRequest
+	}
+	v.Session, v.Form, v.Once, v.Now = x.Session, x.R.Form, rand.Text(), x.site.now()
+	v.Notice, v.Problem, v.Wrong = x.notice, x.problem, x.wrong
+	var b bytes.Buffer
+	if err := x.site.templates[page].ExecuteTemplate(&b, "frame", v); err != nil {
+		x.site.Logger.ErrorContext(x.R.Context(), "page not rendered", "page", page, "error", err)
+		httpapi.WriteError(x.W, petcat.Errorf(petcat.CodeInternalError, "the page cannot be shown"))
+		return nil
+	}
+	x.write(status, "text/html; charset=utf-8", b.Bytes())
+	return nil
+}
+
+func (x *Exchange) write(status int, contentType string, body []byte) {
+	x.W.Header().Set("Content-Type", contentType)
+	x.W.Header().Set("Cache-Control", "no-store")
+	x.W.WriteHeader(status)
+	_, _ = x.W.Write(body) // fails only if the client has gone
+}
+
+// WriteJSON answers a script of a page.
+func (x *Exchange) WriteJSON(v any) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		x.write(http.StatusOK, "application/json", text)
+	}
+	return err
+}
+
+// fail answers with an error.
+func (x *Exchange) fail(err error) {
+	public := petcat.Public(err)
+	status, message := httpapi.StatusOf(public.Code), public.Message
+	if status == http.StatusInternalServerError {
+		x.site.Logger.ErrorContext(x.R.Context(), "page failed", "method", x.R.Method, "path", x.R.URL.Path, "error", err)
+		message = "something went wrong on our side; the server's log has the reason"
+		if id := x.W.Header().Get("X-Request-Id"); id != "" {
+			message = "something went wrong on our side; if it happens again, report the X-Request-Id " + id
+		}
+	}
+	x.problem, x.wrong = "", ""
+	_ = x.renderAs(status, "error", View{Title: http.StatusText(status), Data: Sentence(message)})
+}
+
+// NotFound returns the error for an address without a page.
+func NotFound() error { return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address") }
+
+// Value returns a value of the form or the query, without blanks around it.
+func (x *Exchange) Value(name string) string { return strings.TrimSpace(x.R.Form.Get(name)) }
+
+// Date parses a day of the form, from its beginning in UTC; the zero time for none. called is its
+// name in the error.
+func (x *Exchange) Date(name, called string) (time.Time, error) {
+	text := x.Value(name)
+	if text == "" {
+		return time.Time{}, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil || day.IsZero() { // the zero time means none
+		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "%s must look like 2027-01-31 (got %.50q)", called, text).In(name)
+	}
+	return day, nil
+}
+
+// Actor returns the signed-in user as the actor of a change.
+func (x *Exchange) Actor() petcat.Actor { return x.Session.Subject().Actor() }
+
+// GoTo redirects the browser to a page, which shows the notice done. It returns nil.
+func (x *Exchange) GoTo(path, done string) error {
+	to := x.site.base() + path
+	if done != "" {
+		to += "?done=" + url.QueryEscape(done)
+	}
+	x.W.Header().Set("Cache-Control", "no-store")
+	if x.R.Header.Get("HX-Request") != "" { // htmx would follow a redirect itself, and show the answer in a part of the page
+		x.W.Header().Set("HX-Redirect", to)
+		x.W.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	http.Redirect(x.W, x.R, to, http.StatusSeeOther)
+	return nil
+}
+
+// Done is GoTo after a change, unless the change failed.
+func (x *Exchange) Done(err error, path, done string) error {
+	if err != nil {
+		return err
+	}
+	return x.GoTo(path, done)
+}
+
+// Again shows the page of a form with the error if the input breaks a rule, at field if the error
+// names no other one. It returns any other error.
+func (x *Exchange) Again(err error, field string, page func() error) error {
+	switch petcat.CodeOf(err) {
+	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
+		public := petcat.Public(err)
+		x.problem, x.wrong = Sentence(public.Message), public.Field
+		if x.wrong == "" && public.Code == petcat.CodeInvalidField {
+			x.wrong = field
+		}
+		return page()
+	default:
+		return err
+	}
+}
+
+// Once makes a change once for each form that a page showed. If the form is sent again, as by a
+// double click, the answer leads to the result of the first change.
+func (x *Exchange) Once(change func() error) error {
+	ctx, err := petcat.WithOnce(x.R.Context(), x.Actor(), x.Value("once"), x.R.URL.Path+" "+x.R.Form.Encode())
+	if err != nil {
+		return err
+	}
+	x.R = x.R.WithContext(ctx)
+	err = change()
+	if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
+		return x.GoTo(PathOf(repeated.Subject), "repeated")
+	}
+	return err
+}
+
+// PathOf returns the path of the page about the subject of an audit entry, "" without one.
+func PathOf(subject string) string {
+	if _, isID := petcat.ParseAccountRef(subject); isID {
+		return "accounts/" + subject
+	}
+	if _, err := petcat.ParseKeyID(subject); err == nil {
+		return "keys/" + subject
+	}
+	if number, found := strings.CutPrefix(subject, "category_"); found {
+		return "categories/" + number
+	}
+	if kind, _, _ := strings.Cut(subject, " "); kind == "operator" || kind == "token" {
+		return "operators"
+	}
+	return ""
+}
+
+// Size is the number of rows on a page of a long list.
+const Size = 50
+
+// Cut returns the rows of a page, and its last row if there are more. rows has up to [Size]+1.
+func Cut[T any](rows []T) (page []T, next *T) {
+	if len(rows) <= Size {
+		return rows, nil
+	}
+	return rows[:Size], &rows[Size-1]
+}
+
+// Confirmation is the question before a change that cannot be undone.
+type Confirmation struct {
+	Question, Consequence string
+	Action, Button, Back  string   // Action and Back are paths
+	Typed                 string   // the text that the user must type, "" for none
+	Key                   *KeyView // that the change is about, nil for none
+}
+
+// Confirm answers with a question.
+func (x *Exchange) Confirm(section string, c Confirmation) error {
+	return x.Render("confirm", View{Title: c.Button, Section: section, Data: c})
+}

@@ -1,0 +1,98 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"petcat"
+)
+
+// functions are the functions of all templates.
+func functions(base string) template.FuncMap {
+	return template.FuncMap{
+		"when": When, "second": second, "clock": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "base": func() string { return base },
+		"number": humanize.Comma, "size": func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) },
+		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"plans":   petcat.Plans,
+		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },
+		"query":   query, "quota": planQuota, "detail": detail,
+		"list": func(all ...any) []any { return all },
+		"name": func(n petcat.OperatorName) string { return string(n) },
+	}
+}
+
+// When formats a time for pages, in UTC.
+func When(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2 Jan 2006, 15:04")
+}
+
+// second is [When] with seconds.
+func second(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }
+
+// capitalised returns a text with a capital letter at its beginning.
+func capitalised(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+// Sentence returns a message as a sentence.
+func Sentence(message string) string { return capitalised(message) + "." }
+
+// planQuota describes what a plan allows.
+func planQuota(p petcat.Plan) string {
+	q, published := p.Quota()
+	if !published {
+		return "numbers as agreed"
+	}
+	return humanize.Comma(q.PerMinute) + " a minute, " + humanize.Comma(q.PerDay) + " a day"
+}
+
+// detail returns the detail of an audit entry for people, without members that are not set.
+func detail(text string) string {
+	var members map[string]any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&members); err != nil {
+		return text
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		called, value := strings.ReplaceAll(name, "_", " "), fmt.Sprint(members[name])
+		at, err := time.Parse(time.RFC3339, value)
+		switch {
+		case value == "" || value == "false" || value == "<nil>": // says nothing
+		case value == "true":
+			parts = append(parts, called)
+		case err == nil:
+			parts = append(parts, called+": "+second(at))
+		default:
+			parts = append(parts, called+": "+value)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// query returns a query of names and values, without those that are empty.
+func query(pairs ...any) template.URL {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if value := pairs[i+1]; !reflect.ValueOf(value).IsZero() {
+			values.Set(fmt.Sprint(pairs[i]), fmt.Sprint(value))
+		}
+	}
+	return template.URL("?" + values.Encode()) //nolint:gosec // it is escaped
+}

@@ -1,0 +1,183 @@
+package pages
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"petcat"
+	"petcat/internal/ratelimit"
+)
+
+// KeyView is a key as it is now.
+type KeyView struct {
+	petcat.Key
+
+	Owner  petcat.Account
+	Ban    *petcat.Ban // the last one, nil without one
+	Banned bool
+}
+
+// Look returns a key as it is now.
+func (x *Exchange) Look(k petcat.Key) (v KeyView, err error) {
+	ctx, store := x.R.Context(), x.site.Store
+	v.Key = k
+	if v.Owner, err = store.FindAccount(ctx, k.Account.String()); err != nil {
+		return v, err
+	}
+	last, err := store.BanPage(ctx, petcat.BanQuery{Account: k.Account, After: k.ID - 1, Limit: 1})
+	if len(last) == 1 && last[0].Key == k.ID {
+		v.Ban, v.Banned = &last[0], last[0].Active(x.site.now())
+	}
+	return v, err
+}
+
+// CreateKey creates a key of an account with the form's label, expires and read_only, and shows
+// it.
+func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
+	terms := petcat.KeyTerms{Label: x.Value("label"), ReadOnly: x.Value("read_only") != ""}
+	var err error
+	if terms.ExpiresAt, err = x.Date("expires", "the day on which it expires"); err != nil {
+		return err
+	}
+	key, secret, err := x.generator().NewKey(account, terms, x.site.now())
+	if err != nil {
+		return err
+	}
+	created, err := x.site.Store.CreateKey(x.R.Context(), x.Actor(), key)
+	return x.showKey(section, newKey{Key: created, Secret: secret.Reveal()}, err)
+}
+
+func (x *Exchange) generator() petcat.KeyGenerator {
+	return petcat.KeyGenerator{Environment: x.site.Environment, Random: rand.Reader}
+}
+
+// RotateKey replaces a key with the form's overlap, and shows the new one. It asks before a
+// rotation without an overlap.
+func (x *Exchange) RotateKey(section string, old petcat.Key) error {
+	if x.Value("overlap") == "0s" && x.Value("sure") == "" {
+		return x.ConfirmKey(section, old, Confirmation{
+			Question:    "Rotate the key " + old.ID.String() + " without an overlap?",
+			Consequence: "Within a second, requests with the old key get 401, permanently, even from programs that do not have the new key yet.",
+			Action:      "rotate?overlap=0s&sure=yes", Button: "Rotate the key now",
+		})
+	}
+	overlap, err := time.ParseDuration(x.Value("overlap"))
+	if err != nil {
+		return petcat.Errorf(petcat.CodeInvalidField, "choose for how long both keys work")
+	}
+	rotation, secret, err := x.generator().Rotation(old.ID, overlap)
+	if err != nil {
+		return err
+	}
+	created, err := x.site.Store.RotateKey(x.R.Context(), x.Actor(), rotation)
+	if rotated, _, applyErr := rotation.Apply(old, created.CreatedAt); applyErr == nil {
+		old = rotated
+	}
+	return x.showKey(section, newKey{Key: created, Secret: secret.Reveal(), Old: &old}, err)
+}
+
+// newKey is a key whose secret is shown, once.
+type newKey struct {
+	Key    petcat.Key
+	Secret string
+	Old    *petcat.Key // the key that it replaces, nil for none
+}
+
+// showKey shows a new key, unless creating it failed.
+func (x *Exchange) showKey(section string, k newKey, err error) error {
+	if errors.Is(err, petcat.ErrOutcomeUnknown) {
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "a key may have been created, but its secret is lost; check the account's keys and revoke it").WithCause(err)
+	}
+	if err != nil {
+		return err
+	}
+	return x.Render("new-key", View{Title: "New key", Section: section, Data: k})
+}
+
+// ConfirmKey asks before a change of a key, whose page the change's path is below.
+func (x *Exchange) ConfirmKey(section string, k petcat.Key, c Confirmation) error {
+	v, err := x.Look(k)
+	if err != nil {
+		return err
+	}
+	c.Back = "keys/" + k.ID.String()
+	c.Key, c.Action = &v, c.Back+"/"+c.Action
+	return x.Confirm(section, c)
+}
+
+// ConfirmRevoke asks before a key is revoked.
+func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative string) error {
+	return x.ConfirmKey(section, k, Confirmation{
+		Question:    "Revoke the key " + k.ID.String() + "?",
+		Consequence: "Within a second, requests with it get 401, permanently. " + alternative,
+		Action:      "revoke", Button: "Revoke the key",
+	})
+}
+
+// ChangeKey changes a key, and leads to its page.
+func (x *Exchange) ChangeKey(id petcat.KeyID, action petcat.KeyAction, done string) error {
+	_, err := x.site.Store.ChangeKey(x.R.Context(), x.Actor(), id, action)
+	return x.Done(err, "keys/"+id.String(), done)
+}
+
+// Limiter reports how much of its quotas an account has used, without charging it.
+type Limiter interface {
+	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
+}
+
+// Window is a named window of the limiter.
+type Window struct {
+	Name string
+	ratelimit.WindowState
+}
+
+// End returns when the window ends.
+func (w Window) End() time.Time { return time.Unix(w.Reset, 0) }
+
+// Windows returns how much of its quotas an account has used; nil if that is unknown.
+func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
+	if a.Closed() {
+		return nil
+	}
+	d, err := l.Peek(x.R.Context(), ratelimit.Charge{Account: a.ID, Quota: a.Quota})
+	if err != nil {
+		return nil
+	}
+	return []Window{{"this minute", d.Minute}, {"today", d.Day}}
+}
+
+// maxBars is the maximum number of periods in a chart: more lines cannot be distinguished.
+const maxBars = 2_000
+
+// WriteUsage answers with the chart of a usage history: times in Unix seconds, and the numbers of
+// admitted, refused and failed requests.
+func (x *Exchange) WriteUsage(q petcat.UsageQuery) error {
+	q.From = q.Step.Floor(q.From)
+	if first := q.Step.Floor(q.To.Add(-maxBars * q.Step.Length())); q.From.Before(first) {
+		q.From = first
+	}
+	h, err := x.site.Store.Usage(x.R.Context(), q)
+	if err != nil {
+		return err
+	}
+	columns := make([][]int64, 4)
+	for at, periods := q.From, h.Periods; at.Before(q.To); at = at.Add(q.Step.Length()) {
+		var p petcat.UsagePeriod
+		if len(periods) > 0 && !periods[0].Begin.After(at) {
+			p, periods = periods[0], periods[1:]
+		}
+		for i, n := range []int64{at.Unix(), p.Requests, p.Refused(), p.Failed} {
+			columns[i] = append(columns[i], n)
+		}
+	}
+	for i, column := range columns { // the last period lasts until the end
+		if last := len(column) - 1; i > 0 {
+			columns[i] = append(column, column[last])
+		} else {
+			columns[i] = append(column, q.To.Unix())
+		}
+	}
+	return x.WriteJSON(map[string][][]int64{"usage": columns})
+}

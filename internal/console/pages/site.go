@@ -1,0 +1,184 @@
+// Package pages has everything that the console and the customer's page share: sign-in, sessions,
+// the checks of each request, the look, and the pages of new keys.
+package pages
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"petcat"
+	"petcat/internal/clientnet"
+	"petcat/internal/clock"
+	"petcat/internal/httpapi"
+	"petcat/internal/ratelimit"
+)
+
+// Store is the part of the store that both sites use.
+type Store interface { //nolint:interfacebloat // a sum of small ones
+	petcat.SessionStore
+	petcat.KeyStore
+	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
+	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
+	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
+}
+
+// Options are common to both sites.
+type Options struct {
+	Environment petcat.Environment
+	// Deployment identifies the data. It is part of the cookie's name: cookies know no ports, so
+	// two deployments on one host would otherwise end each other's sessions.
+	Deployment string
+	// Secure is true if browsers reach the site over TLS. Without TLS, it must be on loopback.
+	Secure bool
+	// Failures counts failed sign-ins by address, and Strangers, which may be nil, cookies without
+	// a session.
+	Failures, Strangers *ratelimit.Bucket[clientnet.Net]
+	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
+	TrustedProxies *clientnet.Proxies
+	Clock          clock.Clock
+	Logger         *slog.Logger
+}
+
+// FailuresPerMinute is the limit of failed sign-ins of an address, on each node.
+const FailuresPerMinute = 10
+
+// Site is the console or the customer's page. Use [New].
+type Site struct {
+	Options
+
+	Realm      petcat.Realm
+	Store      Store
+	Cookie     string // its name, without the deployment
+	CookieLife time.Duration
+	Prefix     string // of the path that browsers see, "" for none
+	Path       string // below which the pages are, with a slash at both ends
+	// Templates has html/site.html with the parts of the frame, and html/*.html with the pages.
+	Templates fs.FS
+	Functions template.FuncMap  // of the templates, beside those of all sites
+	Notices   map[string]string // that a page shows after a change, by its name
+	// CheckHost returns an error for requests to a host that is not the site's. The host is in
+	// lower case and has no port.
+	CheckHost func(host string) error
+
+	mux       *http.ServeMux
+	templates map[string]*template.Template
+	origins   *http.CrossOriginProtection
+}
+
+//go:embed assets html shared
+var embedded embed.FS
+
+// New returns a site with the pages for signing in and out. [Site.Handle] adds others.
+func New(s Site) *Site {
+	s.mux, s.origins = http.NewServeMux(), http.NewCrossOriginProtection()
+	s.load()
+	s.Handle("GET sign-in", signInPage)
+	s.Handle("POST sign-in", signIn)
+	s.Handle("POST sign-out", func(x *Exchange) error { return x.SignedIn(x.signOut) })
+	for _, pattern := range []string{"assets/*.js", "assets/*.css", "assets/*.txt", "shared/*.js", "shared/*.css", "shared/*.svg"} {
+		for name, file := range httpapi.Files(embedded, pattern) { // they are public: the binary contains them
+			s.mux.Handle("GET "+s.Path+"files/"+path.Base(name), file)
+		}
+	}
+	return &s
+}
+
+// base returns the path of the first page, as browsers see it.
+func (s *Site) base() string { return s.Prefix + s.Path }
+
+// now returns the wall clock's time in UTC.
+func (s *Site) now() time.Time { return s.Clock.Read().Time() }
+
+// load parses the pages, each with the frame and the parts that all pages share.
+func (s *Site) load() {
+	frame := template.New("").Funcs(functions(s.base())).Funcs(s.Functions).Funcs(template.FuncMap{"environment": func() petcat.Environment { return s.Environment }})
+	template.Must(frame.ParseFS(embedded, "shared/*.html"))
+	template.Must(frame.ParseFS(s.Templates, "html/site.html"))
+	s.templates = make(map[string]*template.Template)
+	for _, folder := range []fs.FS{embedded, s.Templates} {
+		names, err := fs.Glob(folder, "html/*.html")
+		if err != nil { // the files are part of the binary
+			panic(err)
+		}
+		for _, name := range names {
+			page := strings.TrimSuffix(path.Base(name), ".html")
+			s.templates[page] = template.Must(template.Must(frame.Clone()).ParseFS(folder, name))
+		}
+	}
+}
+
+// Handle registers a handler for a method and a path, which is below the site's unless it begins
+// with a slash.
+func (s *Site) Handle(pattern string, h func(*Exchange) error) {
+	method, path, _ := strings.Cut(pattern, " ")
+	if !strings.HasPrefix(path, "/") {
+		path = s.Path + path
+	}
+	s.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
+		x := &Exchange{W: w, R: r, site: s}
+		if err := r.ParseForm(); err != nil {
+			x.fail(petcat.Errorf(petcat.CodeInvalidField, "the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err))
+			return
+		}
+		done := r.Form.Get("done")
+		x.notice = cmp.Or(s.Notices[done], notices[done])
+		if err := h(x); err != nil {
+			x.fail(err)
+		}
+	})
+}
+
+// notices are the notices of both sites.
+var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
+	"revoked":  "The key was revoked.",
+	"repeated": "This was done already, once. The secret of a key or a link is shown once.",
+	"ended":    "Your session has ended, and nothing was changed. Sign in with a new link.",
+}
+
+// maxForm is far above the size of the largest form, a category with a long description, in bytes.
+const maxForm = 256 << 10
+
+// ServeHTTP implements [http.Handler].
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	err := s.CheckHost(HostOf(r.Host))
+	if err == nil && s.origins.Check(r) != nil {
+		err = petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin; make the change on this site's own page")
+	}
+	if err != nil {
+		(&Exchange{W: w, R: r, site: s}).fail(err)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	s.mux.ServeHTTP(w, r)
+}
+
+// secure sets the headers that every page has: only our own files and forms, nothing else.
+func secure(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	// Other origins get no referrer. The stricter no-referrer would also remove the Origin from
+	// our own forms, which could then not be distinguished from those of other sites.
+	h.Set("Referrer-Policy", "same-origin")
+}
+
+// HostOf returns the host of an address that may have a port, in lower case.
+func HostOf(address string) string {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = strings.Trim(address, "[]")
+	}
+	return strings.ToLower(host)
+}

@@ -1,0 +1,294 @@
+// Package pagetest helps to test the console and the customer's page: it serves them on a real
+// store with a manual clock, and is the browser.
+package pagetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/catalog"
+	"petcat/internal/clientnet"
+	"petcat/internal/clocktest"
+	"petcat/internal/console/pages"
+	"petcat/internal/datadir"
+	"petcat/internal/ratelimit"
+	"petcat/internal/sqlite"
+)
+
+// Noon is when the tests begin.
+var Noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC) //nolint:gochecknoglobals // a constant
+
+// CLI is the actor of everything that the tests prepare.
+const CLI petcat.Actor = "cli:test"
+
+// Service is a site on a real store.
+type Service struct {
+	T       *testing.T
+	Clock   *clocktest.Manual
+	Store   *sqlite.Store
+	List    *catalog.Catalog
+	Limiter *ratelimit.Limiter
+	Log     *Log
+
+	url string // of the first page
+}
+
+// Log is what the service logged. It is safe for concurrent use.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Open opens a store. Serve then serves a site.
+func Open(t *testing.T) *Service {
+	t.Helper()
+	s := &Service{T: t, Clock: clocktest.NewManual(Noon), Log: new(Log)}
+	dir, err := datadir.Open(t.TempDir(), true)
+	Must(t, err)
+	s.Store, err = sqlite.Open(t.Context(), sqlite.Options{
+		Dir: dir, Environment: petcat.Production, Clock: s.Clock, Serving: true,
+		CategoriesCommitted: func(c []petcat.RevisedCategory) { s.List.Apply(c) },
+	})
+	Must(t, err)
+	t.Cleanup(func() { Must(t, s.Store.Close()) })
+	s.List = catalog.New(s.Store.Dataset())
+	Must(t, s.List.Load(t.Context(), s.Store))
+	s.Limiter = ratelimit.New(ratelimit.Options{
+		Clock: s.Clock, Bans: petcat.EnforceBans, SaveBan: s.Store.SaveBan, Banned: func(petcat.Ban) {},
+		DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil },
+	})
+	t.Cleanup(s.Limiter.Close)
+	return s
+}
+
+// Options returns the options of a site, of the deployment d1.
+func (s *Service) Options() pages.Options {
+	return pages.Options{
+		Environment: petcat.Production, Deployment: "d1", Clock: s.Clock, Logger: slog.New(slog.NewTextHandler(s.Log, nil)),
+		Failures: ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute),
+	}
+}
+
+// Serve serves a site, whose first page has a path.
+func (s *Service) Serve(site http.Handler, path string) {
+	server := httptest.NewServer(site)
+	s.T.Cleanup(server.Close)
+	s.url = server.URL + path
+}
+
+// Must fails the test for an error.
+func Must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Account creates an account on the Free plan.
+func (s *Service) Account(name string) petcat.Account {
+	s.T.Helper()
+	free, err := petcat.ParseSubscription("free", 0, 0)
+	Must(s.T, err)
+	a, err := s.Store.CreateAccount(s.T.Context(), CLI, petcat.AccountName(name), free)
+	Must(s.T, err)
+	return a
+}
+
+// Key creates a key with the label "made before".
+func (s *Service) Key(a petcat.AccountID) petcat.Key {
+	s.T.Helper()
+	g, err := petcat.GenerateKey(petcat.Production, rand.Reader)
+	Must(s.T, err)
+	n, err := petcat.ParseNewKey(a, petcat.KeyTerms{Label: "made before"}, s.Clock.Read().Time(), g)
+	Must(s.T, err)
+	k, err := s.Store.CreateKey(s.T.Context(), CLI, n)
+	Must(s.T, err)
+	return k
+}
+
+// Link creates a link for a subject, and returns its token.
+func (s *Service) Link(of petcat.Subject) string {
+	s.T.Helper()
+	token, err := petcat.GenerateToken(rand.Reader)
+	Must(s.T, err)
+	_, err = s.Store.CreateLink(s.T.Context(), CLI, of, token.Hash)
+	Must(s.T, err)
+	return token.Secret.Reveal()
+}
+
+// LastAudit returns the newest audit entry.
+func (s *Service) LastAudit() (last petcat.AuditEntry) {
+	s.T.Helper()
+	Must(s.T, s.Store.EachAuditEntry(s.T.Context(), petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
+		last = e
+		return nil
+	}))
+	return last
+}
+
+// WantAudited checks the newest audit entry.
+func (s *Service) WantAudited(actor petcat.Actor, action, subject string) {
+	s.T.Helper()
+	if e := s.LastAudit(); e.Actor != actor || e.Action != action || e.Subject != subject {
+		s.T.Errorf("the last audit entry is %s %s %s, want %s %s %s", e.Actor, e.Action, e.Subject, actor, action, subject)
+	}
+}
+
+// Browser is a browser without scripts. It follows no redirects.
+type Browser struct {
+	*Service
+
+	client *http.Client
+}
+
+// Browser returns a new browser without cookies.
+func (s *Service) Browser() *Browser {
+	s.T.Helper()
+	jar, err := cookiejar.New(nil)
+	Must(s.T, err)
+	transport := &http.Transport{}
+	s.T.Cleanup(transport.CloseIdleConnections)
+	return &Browser{s, &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// SignIn returns a browser in which a subject is signed in.
+func (s *Service) SignIn(of petcat.Subject) *Browser {
+	s.T.Helper()
+	b := s.Browser()
+	b.Post("sign-in", "token", s.Link(of)).WantGoesTo("")
+	return b
+}
+
+// Do sends a request; headers are names and values.
+func (b *Browser) Do(method, path, body string, headers ...string) *Page {
+	b.T.Helper()
+	r, err := http.NewRequestWithContext(b.T.Context(), method, b.url+path, strings.NewReader(body))
+	Must(b.T, err)
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+	}
+	answer, err := b.client.Do(r)
+	Must(b.T, err)
+	text, err := io.ReadAll(answer.Body)
+	Must(b.T, errors.Join(err, answer.Body.Close()))
+	return &Page{answer, html.UnescapeString(string(text)), b}
+}
+
+// Get returns the page of a path below the first page.
+func (b *Browser) Get(path string) *Page { b.T.Helper(); return b.Do(http.MethodGet, path, "") }
+
+// Post sends a form of names and values.
+func (b *Browser) Post(path string, values ...string) *Page {
+	b.T.Helper()
+	return b.Do(http.MethodPost, path, Form(values...))
+}
+
+// Form encodes names and values.
+func Form(values ...string) string {
+	all := url.Values{}
+	for i := 0; i < len(values); i += 2 {
+		all.Set(values[i], values[i+1])
+	}
+	return all.Encode()
+}
+
+// Page is an answer.
+type Page struct {
+	*http.Response
+
+	Text string // with its entities resolved
+	b    *Browser
+}
+
+// richStatus matches a region that screen readers announce, if it contains more than text.
+var richStatus = regexp.MustCompile(`role="status"[^>]*>[^<]*<[^/]`)
+
+// Want checks the status, that the page contains all texts, and that its announcements contain no
+// links.
+func (p *Page) Want(status int, texts ...string) *Page {
+	t := p.b.T
+	t.Helper()
+	if p.StatusCode != status {
+		t.Errorf("%s %s: %d, want %d\n%s", p.Request.Method, p.Request.URL.Path, p.StatusCode, status, p.Main())
+	}
+	if found := richStatus.FindString(p.Text); found != "" {
+		t.Errorf("%s %s has more than text in %s", p.Request.Method, p.Request.URL.Path, found)
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.Text, text) {
+			t.Errorf("%s %s does not contain %q\n%s", p.Request.Method, p.Request.URL.Path, text, p.Main())
+		}
+	}
+	return p
+}
+
+// Main returns the page without its frame.
+func (p *Page) Main() string {
+	_, main, _ := strings.Cut(p.Text, "<main")
+	return main
+}
+
+// Lacks checks that the page contains none of the texts.
+func (p *Page) Lacks(texts ...string) {
+	p.b.T.Helper()
+	for _, text := range texts {
+		if strings.Contains(p.Text, text) {
+			p.b.T.Errorf("%s %s contains %q", p.Request.Method, p.Request.URL.Path, text)
+		}
+	}
+}
+
+// WantGoesTo checks that the answer redirects to a path below the first page.
+func (p *Page) WantGoesTo(path string) {
+	p.b.T.Helper()
+	p.Want(http.StatusSeeOther)
+	to, err := p.Location()
+	Must(p.b.T, err)
+	if got, want := to.String(), p.b.url+path; got != want {
+		p.b.T.Errorf("%s %s leads to %s, want %s", p.Request.Method, p.Request.URL.Path, got, want)
+	}
+}
+
+// Secret returns the key that the page shows.
+func (p *Page) Secret() string {
+	p.b.T.Helper()
+	found := regexp.MustCompile(`<code id="secret">(pck_live_\w+)</code>`).FindStringSubmatch(p.Text)
+	if found == nil {
+		p.b.T.Fatalf("there is no key in\n%s", p.Text)
+	}
+	return found[1]
+}

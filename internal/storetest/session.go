@@ -1,0 +1,211 @@
+package storetest
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petcat"
+)
+
+// token returns the hash of a token.
+func token(seed byte) petcat.TokenHash { return petcat.TokenHash{seed} }
+
+// signInFixture is a store with a subject that can sign in: the operator ada, or account 1.
+type signInFixture struct {
+	*fixture
+
+	t  *testing.T
+	of petcat.Subject
+}
+
+func startSignIn(t *testing.T, open Open, realm petcat.Realm) signInFixture {
+	t.Helper()
+	f := signInFixture{start(t, open), t, petcat.Subject{Operator: "ada"}}
+	if realm == petcat.AccountRealm {
+		f.of = petcat.Subject{Account: f.account(t, "zoo").ID}
+	} else {
+		f.operator(t, "ada", "admin", token(255))
+	}
+	return f
+}
+
+func (f signInFixture) link(link petcat.TokenHash) {
+	f.t.Helper()
+	end, err := f.CreateLink(f.t.Context(), operator, f.of, link)
+	wantEqual(f.t, "the link's expiry", f.now().Add(petcat.LinkLife), must(f.t, end, err))
+}
+
+func (f signInFixture) wantNoLink(link petcat.TokenHash) {
+	f.t.Helper()
+	_, err := f.SignIn(f.t.Context(), f.of.Realm(), link, token(254))
+	wantCode(f.t, err, petcat.CodeNotFound)
+}
+
+// signIn starts a session by a new link.
+func (f signInFixture) signIn(seed byte) petcat.Session {
+	f.t.Helper()
+	f.link(token(seed))
+	s, err := f.SignIn(f.t.Context(), f.of.Realm(), token(seed), token(seed))
+	return must(f.t, s, err)
+}
+
+func (f signInFixture) wantSession(session petcat.TokenHash, want petcat.Code) {
+	f.t.Helper()
+	_, err := f.FindSession(f.t.Context(), f.of.Realm(), session)
+	wantCode(f.t, err, want)
+}
+
+// inRealms runs a test for an operator and for a customer.
+func inRealms(open Open, test func(signInFixture)) func(*testing.T) {
+	return func(t *testing.T) {
+		for _, realm := range []petcat.Realm{petcat.OperatorRealm, petcat.AccountRealm} {
+			t.Run(string(realm), func(t *testing.T) { test(startSignIn(t, open, realm)) })
+		}
+	}
+}
+
+func testSessions(t *testing.T, open Open) {
+	t.Run("links work once", inRealms(open, testLinks))
+	t.Run("concurrent sign-ins use a link once", inRealms(open, testConcurrentSignIns))
+	t.Run("idle sessions end", inRealms(open, testIdleSessions))
+	t.Run("signing out ends sessions", inRealms(open, testSignOut))
+	t.Run("an operator's new link replaces the old one", func(t *testing.T) {
+		f := startSignIn(t, open, petcat.OperatorRealm)
+		f.link(token(1))
+		f.link(token(2))
+		f.wantNoLink(token(1))
+		must2(t)(f.SignIn(t.Context(), petcat.OperatorRealm, token(2), token(3)))
+	})
+	t.Run("an account's links are independent", func(t *testing.T) {
+		f := startSignIn(t, open, petcat.AccountRealm)
+		f.link(token(1))
+		f.link(token(2))
+		for i := range byte(2) {
+			must2(t)(f.SignIn(t.Context(), petcat.AccountRealm, token(1+i), token(3+i)))
+		}
+	})
+	t.Run("an operator's session in use ends after a week", func(t *testing.T) {
+		f := startSignIn(t, open, petcat.OperatorRealm)
+		f.signIn(1)
+		for range 2 * petcat.SessionLife / petcat.SessionIdle {
+			f.wantSession(token(1), "")
+			must(t, 0, f.TouchSession(t.Context(), token(1)))
+			f.clock.Advance(petcat.SessionIdle / 2)
+		}
+		f.wantSession(token(1), petcat.CodeNotFound)
+		wantEqual(t, "open sessions", int64(0), f.operators(t)[0].Sessions)
+	})
+	t.Run("removing an operator ends its sessions", func(t *testing.T) {
+		f := startSignIn(t, open, petcat.OperatorRealm)
+		f.signIn(1)
+		f.link(token(2))
+		must(t, 0, f.RemoveOperator(t.Context(), operator, "ada"))
+		f.operator(t, "ada", "admin", token(3)) // a namesake
+		f.wantSession(token(1), petcat.CodeNotFound)
+		f.wantNoLink(token(2))
+		_, err := f.CreateLink(t.Context(), operator, petcat.Subject{Operator: "bob"}, token(4))
+		wantCode(t, err, petcat.CodeNotFound)
+	})
+	t.Run("closing an account ends its sessions", func(t *testing.T) {
+		f := startSignIn(t, open, petcat.AccountRealm)
+		f.signIn(1)
+		f.link(token(2))
+		must2(t)(f.CloseAccount(t.Context(), operator, f.of.Account))
+		f.wantSession(token(1), petcat.CodeNotFound)
+		f.wantNoLink(token(2))
+		for id, want := range map[petcat.AccountID]petcat.Code{f.of.Account: petcat.CodeInvalidField, 99: petcat.CodeNotFound} {
+			_, err := f.CreateLink(t.Context(), operator, petcat.Subject{Account: id}, token(3))
+			wantCode(t, err, want)
+		}
+	})
+}
+
+func testLinks(f signInFixture) {
+	other := petcat.OperatorRealm
+	if f.of.Realm() == other {
+		other = petcat.AccountRealm
+	}
+	f.wantNoLink(token(1))
+	f.link(token(1))
+	_, err := f.SignIn(f.t.Context(), other, token(1), token(2))
+	wantCode(f.t, err, petcat.CodeNotFound)
+	f.clock.Advance(petcat.LinkLife - time.Millisecond)
+	begun, err := f.SignIn(f.t.Context(), f.of.Realm(), token(1), token(2))
+	must(f.t, begun, err)
+	want := petcat.Session{CreatedAt: f.now(), SeenAt: f.now()}
+	if f.of.Realm() == petcat.AccountRealm {
+		want.Account, err = f.FindAccount(f.t.Context(), f.of.String())
+		must(f.t, 0, err)
+	} else {
+		want.Operator, want.Role = "ada", petcat.RoleAdmin
+	}
+	wantEqual(f.t, "the session", want, begun)
+	found, err := f.another(f.t).FindSession(f.t.Context(), f.of.Realm(), token(2))
+	wantEqual(f.t, "the session in another process", want, must(f.t, found, err))
+	_, err = f.FindSession(f.t.Context(), other, token(2))
+	wantCode(f.t, err, petcat.CodeNotFound)
+	f.wantNoLink(token(1)) // used
+	f.link(token(3))
+	f.clock.Advance(petcat.LinkLife)
+	f.wantNoLink(token(3))
+	f.clean(f.t)
+	f.wantSession(token(2), "")
+
+	actor, name, realm := string(f.of.Actor()), f.of.String(), string(f.of.Realm())
+	wantEqual(f.t, "audit entries", []string{
+		"cli:ada " + realm + ".link " + name + " {}", actor + " " + realm + ".sign_in " + name + " {}", "cli:ada " + realm + ".link " + name + " {}",
+	}, f.auditLines(f.t)[1:])
+}
+
+func testConcurrentSignIns(f signInFixture) {
+	f.link(token(1))
+	stores := []Store{f.Store, f.another(f.t)}
+	var signedIn atomic.Int64
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			_, err := stores[i%2].SignIn(f.t.Context(), f.of.Realm(), token(1), token(byte(10+i)))
+			switch {
+			case err == nil:
+				signedIn.Add(1)
+			case petcat.CodeOf(err) != petcat.CodeNotFound:
+				f.t.Errorf("sign in: %v", err)
+			}
+		})
+	}
+	all.Wait()
+	wantEqual(f.t, "sign-ins", int64(1), signedIn.Load())
+}
+
+func testIdleSessions(f signInFixture) {
+	idle := petcat.SessionIdle
+	if f.of.Realm() == petcat.AccountRealm {
+		idle = petcat.CustomerIdle
+	}
+	f.signIn(1)
+	f.signIn(2)
+	f.clock.Advance(idle - time.Millisecond)
+	must(f.t, 0, f.TouchSession(f.t.Context(), token(1)))
+	f.wantSession(token(2), "")
+	f.clock.Advance(time.Millisecond)
+	f.clean(f.t)
+	f.wantSession(token(1), "")
+	f.wantSession(token(2), petcat.CodeNotFound)
+}
+
+func testSignOut(f signInFixture) {
+	for i := range byte(3) {
+		f.signIn(1 + i)
+	}
+	must(f.t, 0, f.SignOut(f.t.Context(), token(1)))
+	f.wantSession(token(1), petcat.CodeNotFound)
+	f.wantSession(token(2), "")
+	ended, err := f.SignOutEverywhere(f.t.Context(), f.of.Actor(), f.of)
+	wantEqual(f.t, "ended sessions", int64(2), must(f.t, ended, err))
+	f.wantSession(token(2), petcat.CodeNotFound)
+	f.wantSession(token(3), petcat.CodeNotFound)
+	lines := f.auditLines(f.t)
+	wantEqual(f.t, "the last audit entry", string(f.of.Actor())+" "+string(f.of.Realm())+".sign_out "+f.of.String()+` {"sessions":2}`, lines[len(lines)-1])
+}

@@ -1,0 +1,160 @@
+package petcat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Lifetimes of links and sessions.
+const (
+	// LinkLife is long enough to carry a link to a browser, and too short for it to be found
+	// later in a terminal's history.
+	LinkLife = 15 * time.Minute
+	// SessionIdle is how long an operator's session lasts without use: it ends overnight.
+	SessionIdle = 12 * time.Hour
+	// SessionLife is the maximum lifetime of an operator's session.
+	SessionLife = 7 * 24 * time.Hour
+	// CustomerIdle is how long a customer's session lasts without use.
+	CustomerIdle = 30 * 24 * time.Hour
+	// SessionTouch is how often the use of a session is recorded.
+	SessionTouch = time.Minute
+)
+
+// TokenHash is the SHA-256 of a token, which has 160 random bits: a plain hash cannot be
+// searched and needs no salt.
+type TokenHash [sha256.Size]byte
+
+// GeneratedToken is a new token of a link or a session, and the hash to store.
+type GeneratedToken struct {
+	Secret Secret
+	Hash   TokenHash
+}
+
+// tokenBytes is the number of random bytes of a token, and tokenLength its length in characters.
+const (
+	tokenBytes  = 20
+	tokenLength = tokenBytes * 8 / 5
+)
+
+// GenerateToken makes a token from a source of cryptographically secure random bytes,
+// normally crypto/rand.Reader.
+func GenerateToken(random io.Reader) (GeneratedToken, error) {
+	var b [tokenBytes]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return GeneratedToken{}, fmt.Errorf("read random bytes: %w", err)
+	}
+	text := strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+	return GeneratedToken{Secret: NewSecret(text), Hash: sha256.Sum256([]byte(text))}, nil
+}
+
+// ParseToken returns the hash by which a token is stored. It returns an [Error] with
+// [CodeNotFound], which never repeats the text, if the text cannot be a token.
+func ParseToken(s string) (TokenHash, error) {
+	base32Digit := func(c rune) bool { return c >= 'a' && c <= 'z' || c >= '2' && c <= '7' }
+	if len(s) != tokenLength || strings.ContainsFunc(s, func(c rune) bool { return !base32Digit(c) }) {
+		return TokenHash{}, ErrLinkInvalid()
+	}
+	return sha256.Sum256([]byte(s)), nil
+}
+
+// ErrLinkInvalid is the error for a link that cannot be used, or no longer.
+func ErrLinkInvalid() *Error {
+	return Errorf(CodeNotFound, "this link was used already, has expired, or is not whole; ask for another one")
+}
+
+// ErrNotSignedIn is the error for a browser without a session, or with an expired one.
+func ErrNotSignedIn() *Error {
+	return Errorf(CodeNotFound, "you are not signed in, or your session has ended; sign in with a new link")
+}
+
+// Realm is a set of pages with its own links and sessions.
+type Realm string
+
+// The realms.
+const (
+	OperatorRealm Realm = "operator" // the console
+	AccountRealm  Realm = "account"  // the customer's page
+)
+
+// Subject is the operator or the account that a link signs in.
+type Subject struct {
+	Operator OperatorName // "" for an account
+	Account  AccountID    // 0 for an operator
+}
+
+// Realm returns where links of the subject are valid.
+func (s Subject) Realm() Realm {
+	if s.Account != 0 {
+		return AccountRealm
+	}
+	return OperatorRealm
+}
+
+// String returns the subject as the audit log shows it, such as "operator ada" or "acct_1".
+func (s Subject) String() string {
+	if s.Account != 0 {
+		return s.Account.String()
+	}
+	return s.Operator.String()
+}
+
+// Actor returns the actor of the subject's changes: the operator, or the account's customer.
+func (s Subject) Actor() Actor {
+	if s.Account != 0 {
+		return s.Account.Actor()
+	}
+	return s.Operator.Actor()
+}
+
+// Session is a browser that is signed in to a realm.
+type Session struct {
+	Operator  OperatorName // "" for a customer
+	Role      Role         // the operator's current one
+	Account   Account      // the customer's account as it is now; zero for an operator
+	CreatedAt time.Time
+	SeenAt    time.Time // of the last recorded request
+	// Unverified is true if the store was unavailable and only an earlier request was verified.
+	Unverified bool
+}
+
+// Subject returns who is signed in.
+func (s Session) Subject() Subject { return Subject{Operator: s.Operator, Account: s.Account.ID} }
+
+// Ended reports whether the session has ended.
+func (s Session) Ended(now time.Time) bool {
+	if s.Subject().Realm() == AccountRealm {
+		return !now.Before(s.SeenAt.Add(CustomerIdle))
+	}
+	return !now.Before(s.CreatedAt.Add(SessionLife)) || !now.Before(s.SeenAt.Add(SessionIdle))
+}
+
+// Stale reports whether a request at now must be recorded.
+func (s Session) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(SessionTouch)) }
+
+// SessionStore keeps one-time links and sessions, as hashes only. They end when their operator
+// is removed or their account is closed.
+type SessionStore interface {
+	// CreateLink creates a link for a subject, together with an audit entry, and returns its
+	// expiry: [LinkLife] from now. An operator's new link replaces the previous one; an account
+	// may have several. It returns an [Error] with [CodeNotFound], or [CodeInvalidField] for a
+	// closed account.
+	CreateLink(ctx context.Context, by Actor, of Subject, link TokenHash) (endsAt time.Time, err error)
+	// SignIn consumes a link of the realm and starts a session, together with an audit entry.
+	// It returns an [Error] with [CodeNotFound] if the link is invalid, used or expired.
+	SignIn(ctx context.Context, realm Realm, link, session TokenHash) (Session, error)
+	// FindSession returns a session of the realm that has not ended, or an [Error] with
+	// [CodeNotFound].
+	FindSession(ctx context.Context, realm Realm, session TokenHash) (Session, error)
+	// TouchSession records that a session was used now.
+	TouchSession(ctx context.Context, session TokenHash) error
+	// SignOut ends a session. It does nothing if there is none.
+	SignOut(ctx context.Context, session TokenHash) error
+	// SignOutEverywhere ends all sessions of a subject, together with an audit entry, and
+	// returns their number.
+	SignOutEverywhere(ctx context.Context, by Actor, of Subject) (ended int64, err error)
+}
