@@ -116,6 +116,34 @@ func Public(err error) *Error {
 // nevertheless. A retry may make the change twice.
 var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
+// UnusableError reports that petcat cannot use data or a place that it was given: a data
+// directory, a file or a database.
+type UnusableError struct {
+	// Message is one sentence for operators: what is wrong, and what to do. It contains no
+	// password.
+	Message string
+	// Temporary is true if trying again later may help.
+	Temporary bool
+	cause     error
+}
+
+// Unusablef returns an UnusableError. Its cause is the error of the system or the database, or
+// nil.
+func Unusablef(cause error, format string, args ...any) *UnusableError {
+	return &UnusableError{Message: fmt.Sprintf(format, args...), cause: cause}
+}
+
+// TemporarilyUnusablef is Unusablef for a temporary error.
+func TemporarilyUnusablef(cause error, format string, args ...any) *UnusableError {
+	return &UnusableError{Message: fmt.Sprintf(format, args...), Temporary: true, cause: cause}
+}
+
+// Error returns the message.
+func (e *UnusableError) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *UnusableError) Unwrap() error { return e.cause }
+
 // CodeOf returns the code of the Error in err's chain, CodeInternalError for
 // any other error, and "" for nil.
 func CodeOf(err error) Code {

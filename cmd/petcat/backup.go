@@ -12,7 +12,6 @@ import (
 	"petcat/internal/backup"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
-	"petcat/internal/openerror"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 )
@@ -79,7 +78,7 @@ func (c *call) backUp(out *output) (i backup.Info, err error) {
 
 // backupError adds the name of the file to the error of a backup.
 func backupError(name string, err error) error {
-	if e, ok := errors.AsType[*openerror.Error](err); ok {
+	if e, ok := errors.AsType[*petcat.UnusableError](err); ok {
 		return &failure{code: exitFailed, text: name + ": " + e.Message + "; give a file that petcat backup wrote", cause: err}
 	}
 	return err

@@ -10,7 +10,6 @@ import (
 	"petcat"
 	"petcat/internal/config"
 	"petcat/internal/datadir"
-	"petcat/internal/openerror"
 )
 
 // The exit codes, on which scripts and supervisors rely. Those from 65 to 78 are from
@@ -51,7 +50,7 @@ func tryLaterf(format string, args ...any) error {
 // exitCode returns the exit code of an error. No other place decides it.
 func exitCode(err error) int {
 	f, failed := errors.AsType[*failure](err)
-	e, unusable := errors.AsType[*openerror.Error](err)
+	e, unusable := errors.AsType[*petcat.UnusableError](err)
 	_, misconfigured := errors.AsType[*config.Error](err)
 	switch {
 	case err == nil:
@@ -78,7 +77,7 @@ func exitCode(err error) int {
 func explain(err error) string {
 	f, failed := errors.AsType[*failure](err)
 	misconfigured, isConfig := errors.AsType[*config.Error](err)
-	unusable, isOpen := errors.AsType[*openerror.Error](err)
+	unusable, isOpen := errors.AsType[*petcat.UnusableError](err)
 	e, isDomain := errors.AsType[*petcat.Error](err)
 	switch {
 	case errors.Is(err, context.Canceled):

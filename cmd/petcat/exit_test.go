@@ -11,7 +11,6 @@ import (
 
 	"petcat"
 	"petcat/internal/config"
-	"petcat/internal/openerror"
 )
 
 // TestErrors: each kind of error has its exit code and its sentence.
@@ -37,8 +36,8 @@ func TestErrors(t *testing.T) {
 		{&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)}, exitConfig, "listen: bind: permission denied"},
 		{written(&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}), exitTryLater, "stdout cannot be written: no space left on device; free some space"},
 
-		{openerror.Temporaryf(cause, "it is in use"), exitTryLater, "it is in use"},
-		{openerror.Errorf(cause, "check the address"), exitConfig, "check the address"},
+		{petcat.TemporarilyUnusablef(cause, "it is in use"), exitTryLater, "it is in use"},
+		{petcat.Unusablef(cause, "check the address"), exitConfig, "check the address"},
 	} {
 		if code, got := exitCode(c.err), explain(c.err); code != c.code || got != c.want {
 			t.Errorf("%v: exit code %d, %q; want %d, %q", c.err, code, got, c.code, c.want)

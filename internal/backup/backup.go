@@ -59,7 +59,7 @@ func Create(ctx context.Context, path string, from Source, program string, now t
 }
 
 // Verify reads all of a backup. It returns one sentence for each fault, none for a sound
-// backup; the zero Info for a damaged file; and an [openerror.Error] for a file that is no
+// backup; the zero Info for a damaged file; and a [petcat.UnusableError] for a file that is no
 // finished backup of petcat.
 func Verify(ctx context.Context, path string) (i Info, findings []string, err error) {
 	f, err := Open(ctx, path)
@@ -93,7 +93,7 @@ type File struct {
 	file *sqlite.File // nil: nothing was read or written yet
 }
 
-// Open opens a backup for reading. It returns an [openerror.Error] if it is no finished backup
+// Open opens a backup for reading. It returns a [petcat.UnusableError] if it is no finished backup
 // of petcat.
 func Open(ctx context.Context, path string) (*File, error) {
 	file, err := sqlite.ReadBackup(ctx, path)

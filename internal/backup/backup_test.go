@@ -16,7 +16,6 @@ import (
 	"petcat"
 	"petcat/internal/clocktest"
 	"petcat/internal/datadir"
-	"petcat/internal/openerror"
 	"petcat/internal/pgtest"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
@@ -269,7 +268,7 @@ func TestRestoreNeedsAnEmptyPlace(t *testing.T) {
 	path, _ := take(t, filled(t, 1))
 	wantError := func(err error, text string) {
 		t.Helper()
-		if e, ok := errors.AsType[*openerror.Error](err); !ok || !strings.Contains(e.Message, text) {
+		if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || !strings.Contains(e.Message, text) {
 			t.Errorf("the restore ended with %v, want %q", err, text)
 		}
 	}

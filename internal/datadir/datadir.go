@@ -16,7 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"petcat/internal/openerror"
+	"petcat"
 )
 
 // Dir is a writable data directory.
@@ -26,7 +26,7 @@ type Dir struct {
 }
 
 // Open opens a directory and checks that it is writable. It creates a missing one if mayCreate
-// is true; otherwise the directory must contain a database. It returns an [openerror.Error].
+// is true; otherwise the directory must contain a database. It returns a [petcat.UnusableError].
 func Open(path string, mayCreate bool) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	d := &Dir{path, filepath.Join(path, "petcat.db")}
@@ -34,7 +34,7 @@ func Open(path string, mayCreate bool) (*Dir, error) {
 	if missing == nil {
 		d.database = file
 	} else if errors.Is(missing, fs.ErrNotExist) && !mayCreate {
-		return nil, openerror.Errorf(nil, "there is no data in %s; check whether its disk is mounted, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
+		return nil, petcat.Unusablef(nil, "there is no data in %s; check whether its disk is mounted, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
 	}
 	if err == nil {
 		err = Prepare(path)
@@ -50,7 +50,7 @@ func (d *Dir) unusable(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // the message names the path
 	}
-	e := openerror.Errorf(err, "the data directory %s cannot be used (%v); free space on its disk, give this user write permission, or choose another directory with --data", d.path, err)
+	e := petcat.Unusablef(err, "the data directory %s cannot be used (%v); free space on its disk, give this user write permission, or choose another directory with --data", d.path, err)
 	e.Temporary = IsFull(err) || errors.Is(err, syscall.EIO)
 	return e
 }
@@ -59,7 +59,7 @@ func (d *Dir) unusable(err error) error {
 func (d *Dir) Disk() string { return filepath.Dir(d.database) }
 
 // Database returns the path of the database file. It creates a missing one, empty; SQLite gives
-// its other files the same mode. It returns an [openerror.Error].
+// its other files the same mode. It returns a [petcat.UnusableError].
 func (d *Dir) Database() (string, error) {
 	file, err := os.OpenFile(d.database, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
@@ -69,11 +69,11 @@ func (d *Dir) Database() (string, error) {
 }
 
 // DraftDatabase returns a draft of the database file, for a restore. It returns an
-// [openerror.Error] if there is a database, or a log, which SQLite would apply to the new one.
+// [petcat.UnusableError] if there is a database, or a log, which SQLite would apply to the new one.
 func (d *Dir) DraftDatabase() (*Draft, error) {
 	for _, file := range []string{d.database, d.database + "-wal"} {
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-			return nil, openerror.Errorf(err, "the data directory %s already contains %s; choose a new data directory (--data) or an empty database (--database)", d.path, filepath.Base(file))
+			return nil, petcat.Unusablef(err, "the data directory %s already contains %s; choose a new data directory (--data) or an empty database (--database)", d.path, filepath.Base(file))
 		}
 	}
 	draft, err := NewDraft(d.database)
@@ -81,14 +81,14 @@ func (d *Dir) DraftDatabase() (*Draft, error) {
 }
 
 // LockServer makes the caller the only server of the data, until it closes the lock or ends. It
-// returns a temporary [openerror.Error] if there is another server. The lock's file is never
+// returns a temporary [petcat.UnusableError] if there is another server. The lock's file is never
 // removed: a lock on a removed file would exclude nobody.
 func (d *Dir) LockServer() (io.Closer, error) {
 	lock := flock.New(d.database + ".lock")
 	locked, err := lock.TryLock()
 	err = errors.Join(err, settle(lock.Path()))
 	if err == nil && !locked {
-		return nil, openerror.Temporaryf(nil, "the data directory %s is in use by another petcat server; stop that one, or choose another directory with --data", d.path)
+		return nil, petcat.TemporarilyUnusablef(nil, "the data directory %s is in use by another petcat server; stop that one, or choose another directory with --data", d.path)
 	}
 	return lock, d.unusable(err)
 }

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"petcat/internal/openerror"
+	"petcat"
 )
 
 func must(t *testing.T, err error) {
@@ -31,7 +31,7 @@ func open(t *testing.T, path string) *Dir {
 // wantError checks that err contains a text and is temporary or not.
 func wantError(t *testing.T, err error, text string, temporary bool) {
 	t.Helper()
-	if e, ok := errors.AsType[*openerror.Error](err); !ok || !strings.Contains(e.Message, text) || e.Temporary != temporary {
+	if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || !strings.Contains(e.Message, text) || e.Temporary != temporary {
 		t.Errorf("error %v (%T), want %q, temporary: %t", err, err, text, temporary)
 	}
 }

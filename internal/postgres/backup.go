@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"petcat"
-	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
@@ -68,7 +67,7 @@ func copyTable(ctx context.Context, tx pgx.Tx, t store.Table, to store.Copy) err
 }
 
 // Restore fills an empty database with a backup, in one transaction. It returns an
-// [openerror.Error] if there is data, or a node serves.
+// [petcat.UnusableError] if there is data, or a node serves.
 func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) error {
 	tables, err := from.Tables(ctx)
 	if err != nil {
@@ -93,7 +92,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 		return err
 	}
 	if !empty {
-		return openerror.Errorf(nil, "the database already contains data; choose an empty database (--database) or a new data directory (--data)")
+		return petcat.Unusablef(nil, "the database already contains data; choose an empty database (--database) or a new data directory (--data)")
 	}
 	if err := wantUnused(t); err != nil {
 		return err
@@ -121,7 +120,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 func wantUnused(t *store.Tx) error {
 	nodes, err := store.RunningNodes(t, dialect())
 	if err == nil && len(nodes) > 0 {
-		return openerror.Temporaryf(nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
+		return petcat.TemporarilyUnusablef(nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
 	}
 	return err
 }

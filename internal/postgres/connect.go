@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat"
-	"petcat/internal/openerror"
 )
 
 // defaultConnectTimeout holds for opening, and for commands, unless the URL says otherwise
@@ -71,21 +70,21 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	const form = "the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full"
 	scheme, _, found := strings.Cut(address.Reveal(), "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
-		return nil, openerror.Errorf(nil, "%s", form)
+		return nil, petcat.Unusablef(nil, "%s", form)
 	}
 	// With a second @ nobody can say where the password ends: what follows the first may be
 	// the rest of it, and must not be shown as the name of a host.
 	if strings.Count(address.Reveal(), "@") > 1 {
-		return nil, openerror.Errorf(nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
+		return nil, petcat.Unusablef(nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
 	}
 	pool, err := pgxpool.ParseConfig(address.Reveal())
 	if _, notURL := url.Parse(address.Reveal()); notURL != nil {
-		return nil, openerror.Errorf(nil, "%s", form)
+		return nil, petcat.Unusablef(nil, "%s", form)
 	} else if err != nil {
 		// What is wrong is a parameter, a variable or a file that one of them names. Behind
 		// the URL, the error names it.
 		text := err.Error()
-		return nil, openerror.Errorf(nil, "a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
+		return nil, petcat.Unusablef(nil, "a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
 			text[strings.LastIndex(text, "`: ")+len("`: "):])
 	}
 	config := pool.ConnConfig
@@ -133,7 +132,7 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	if number < minVersion {
-		return openerror.Errorf(nil, "the server is PostgreSQL %s; use 14 or later", version)
+		return petcat.Unusablef(nil, "the server is PostgreSQL %s; use 14 or later", version)
 	}
 	for i, setting := range needed {
 		if values[i] == setting.value {
@@ -143,7 +142,7 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 		if remedy == "" {
 			remedy = fmt.Sprintf("reset it with ALTER ROLE ... RESET %[1]s, or ALTER DATABASE ... RESET %[1]s", setting.name)
 		}
-		return openerror.Errorf(nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
+		return petcat.Unusablef(nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
-	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
@@ -152,9 +151,9 @@ func translate(err error, doing string) error {
 	}
 	switch sqlState(err) {
 	case "XX001", "XX002":
-		wrapped = openerror.Errorf(wrapped, "the database is damaged; stop petcat and restore a backup")
+		wrapped = petcat.Unusablef(wrapped, "the database is damaged; stop petcat and restore a backup")
 	case "26000", "42P05":
-		wrapped = openerror.Errorf(wrapped, "a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
+		wrapped = petcat.Unusablef(wrapped, "a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
 	}
 	if severityOf(err) == statement {
 		return wrapped
@@ -165,14 +164,14 @@ func translate(err error, doing string) error {
 // explain turns an error while opening into one sentence. What answered and refused is a
 // matter of configuration, unless it passes by itself.
 func explain(err error, where string) error {
-	if _, ok := errors.AsType[*openerror.Error](err); ok || err == nil {
+	if _, ok := errors.AsType[*petcat.UnusableError](err); ok || err == nil {
 		return err
 	}
 	said := message(err)
 	state, refused := sqlState(err), severityOf(err)
 	for _, s := range states {
 		if state != "" && strings.HasPrefix(state, s.state) && s.sentence != "" {
-			e := openerror.Errorf(err, s.sentence, where, said)
+			e := petcat.Unusablef(err, s.sentence, where, said)
 			e.Temporary = s.passes
 			return e
 		}
@@ -182,11 +181,11 @@ func explain(err error, where string) error {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection):
 		return explain(&pgconn.PgError{Code: "25006", Message: said}, where)
 	case certificate:
-		return openerror.Temporaryf(err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, said)
+		return petcat.TemporarilyUnusablef(err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, said)
 	case state != "" && refused != statement:
-		return openerror.Errorf(err, "the database server at %s refuses the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
+		return petcat.Unusablef(err, "the database server at %s refuses the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
 	case refused != statement:
-		return openerror.Temporaryf(err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
+		return petcat.TemporarilyUnusablef(err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
 	default:
 		return err
 	}

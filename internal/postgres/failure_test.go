@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"petcat"
-	"petcat/internal/openerror"
 )
 
 func TestSeverity(t *testing.T) {
@@ -69,7 +68,7 @@ func TestTranslateKeepsWhatCallersLookFor(t *testing.T) {
 	if err := translate(context.Canceled, "test"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancellation became %v", err)
 	}
-	damaged, ok := errors.AsType[*openerror.Error](translate(&pgconn.PgError{Code: "XX001"}, "test"))
+	damaged, ok := errors.AsType[*petcat.UnusableError](translate(&pgconn.PgError{Code: "XX001"}, "test"))
 	if !ok || !strings.Contains(damaged.Message, "is damaged") {
 		t.Errorf("damage became %v", damaged)
 	}
@@ -118,7 +117,7 @@ func TestRefusedStarts(t *testing.T) {
 		"53300": true, "53100": true, "57P01": true, "57P03": true, "55P03": true,
 	} {
 		err := explain(&pgconn.PgError{Code: state, SeverityUnlocalized: "FATAL", Message: "no"}, "db:5432/petcat")
-		e, ok := errors.AsType[*openerror.Error](err)
+		e, ok := errors.AsType[*petcat.UnusableError](err)
 		if !ok || e.Temporary != temporary || !strings.Contains(e.Message, "db:5432/petcat") || !strings.Contains(e.Message, "; ") {
 			t.Errorf("%s: %v", state, err)
 		}

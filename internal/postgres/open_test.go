@@ -14,17 +14,16 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/openerror"
 	"petcat/internal/pgtest"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
 
-// wantOpenError checks that err is an [openerror.Error] in one line that contains a text and a
+// wantOpenError checks that err is a [petcat.UnusableError] in one line that contains a text and a
 // remedy.
 func wantOpenError(t *testing.T, err error, want string) {
 	t.Helper()
-	e, ok := errors.AsType[*openerror.Error](err)
+	e, ok := errors.AsType[*petcat.UnusableError](err)
 	if !ok || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "\n") || !strings.Contains(e.Message, ";") {
 		t.Fatalf("open = %v, want %q and a remedy", err, want)
 	}

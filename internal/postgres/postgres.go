@@ -11,7 +11,7 @@
 // It keeps no state in a session, so that a pooler may give each transaction
 // another connection: what a transaction needs it sets for itself.
 //
-// It refuses, with an [openerror.Error] that says what to do, a database of another
+// It refuses, with a [petcat.UnusableError] that says what to do, a database of another
 // environment, a newer schema, a standby, a server that does not sync its commits to
 // the disk, settings that it cannot work with, and unsupported versions. What each SQLSTATE
 // means is in failure.go.
@@ -93,7 +93,7 @@ type Store struct {
 }
 
 // Open connects to a database, and makes its schema, or brings it up to date if it
-// may. It returns an [openerror.Error] for one that cannot be used.
+// may. It returns a [petcat.UnusableError] for one that cannot be used.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	config, err := parse(o.URL)
 	if err != nil {

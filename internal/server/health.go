@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"petcat"
 	"petcat/internal/console"
-	"petcat/internal/openerror"
 	"petcat/internal/ratelimit"
 )
 
@@ -57,7 +57,7 @@ func (n *Node) check(ctx context.Context) {
 func (n *Node) examine(stored error) *condition {
 	c := &condition{parts: []console.Part{{Name: "store"}, {Name: "limiter"}, {Name: "keyring"}}}
 	store, limiter, keyring := &c.parts[0], &c.parts[1], &c.parts[2]
-	switch e, ok := errors.AsType[*openerror.Error](stored); {
+	switch e, ok := errors.AsType[*petcat.UnusableError](stored); {
 	case n.store.Err() != nil:
 		store.Problem, c.failed = "nothing can be written; check the disk and start petcat again, which recovers what is there", true
 	case ok:

@@ -13,7 +13,6 @@ import (
 
 	"petcat"
 	"petcat/internal/datadir"
-	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
@@ -100,27 +99,27 @@ func fileSize(path string) int64 {
 // names of other files.
 const maxPath = 504
 
-// explain turns an error of the database into an [openerror.Error], whose sentence is for
+// explain turns an error of the database into a [petcat.UnusableError], whose sentence is for
 // operators.
 func explain(err error, path string) error {
-	if _, ok := errors.AsType[*openerror.Error](err); ok || err == nil {
+	if _, ok := errors.AsType[*petcat.UnusableError](err); ok || err == nil {
 		return err
 	}
 	err = WithCause(err, path)
 	switch kindOf(err) {
 	case noRoom:
-		return openerror.Temporaryf(err, "the disk of %s is full; free some space and try again", path)
+		return petcat.TemporarilyUnusablef(err, "the disk of %s is full; free some space and try again", path)
 	case locked:
-		return openerror.Temporaryf(err, "%s is locked by another program; try again when that has finished", path)
+		return petcat.TemporarilyUnusablef(err, "%s is locked by another program; try again when that has finished", path)
 	case unwritable:
 		if len(path) > maxPath {
-			return openerror.Errorf(err, "SQLite cannot open %s, because the path is longer than %d bytes; choose a shorter one with --data (PETCAT_DATA)", path, maxPath)
+			return petcat.Unusablef(err, "SQLite cannot open %s, because the path is longer than %d bytes; choose a shorter one with --data (PETCAT_DATA)", path, maxPath)
 		}
-		return openerror.Errorf(err, "%s cannot be written (%v); give this user write permission or free some space", path, err)
+		return petcat.Unusablef(err, "%s cannot be written (%v); give this user write permission or free some space", path, err)
 	case damaged:
-		return openerror.Errorf(err, "%s is not a database or is damaged; restore a backup", path)
+		return petcat.Unusablef(err, "%s is not a database or is damaged; restore a backup", path)
 	case failing:
-		return openerror.Temporaryf(err, "the disk of %s fails (%v); check the disk and try again, or restore a backup", path, err)
+		return petcat.TemporarilyUnusablef(err, "the disk of %s fails (%v); check the disk and try again, or restore a backup", path, err)
 	default:
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
-	"petcat/internal/openerror"
 	"petcat/internal/schema"
 	"petcat/internal/store"
 )
@@ -62,7 +61,7 @@ func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) 
 		return err
 	}
 	if id != applicationID && (id != 0 || objects != 0) {
-		return openerror.Errorf(nil, "%s is the database of another program; choose another directory with --data", path)
+		return petcat.Unusablef(nil, "%s is the database of another program; choose another directory with --data", path)
 	}
 	if had >= len(migrations) {
 		return nil
@@ -97,7 +96,7 @@ func EditFile(ctx context.Context, path string) (*File, error) {
 	return opened(ctx, db, migrate(ctx, db, path, migrations()))
 }
 
-// ReadBackup opens a backup, to which nobody writes. It returns an [openerror.Error] if it is
+// ReadBackup opens a backup, to which nobody writes. It returns a [petcat.UnusableError] if it is
 // not of petcat, of a newer version, or not finished.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
 	db := open(path, "ro", 1, settings(timeout)...)
@@ -121,11 +120,11 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil, id != applicationID:
-		return openerror.Errorf(err, "it is not a backup of petcat, or its beginning is damaged")
+		return petcat.Unusablef(err, "it is not a backup of petcat, or its beginning is damaged")
 	case sums == 0:
-		return openerror.Errorf(nil, "it is not a finished backup (it has no table checksum)")
+		return petcat.Unusablef(nil, "it is not a finished backup (it has no table checksum)")
 	case version > known: // what this program does not know would be lost
-		return openerror.Errorf(nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
+		return petcat.Unusablef(nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
 	default:
 		return nil
 	}

@@ -15,18 +15,17 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"petcat"
-	"petcat/internal/openerror"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
 
 const database = "petcat.db"
 
-// wantOpenError checks that err is an [openerror.Error] in one line that contains a text and a
+// wantOpenError checks that err is a [petcat.UnusableError] in one line that contains a text and a
 // remedy.
 func wantOpenError(t *testing.T, err error, want string) {
 	t.Helper()
-	e, ok := errors.AsType[*openerror.Error](err)
+	e, ok := errors.AsType[*petcat.UnusableError](err)
 	if !ok || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "\n") || !strings.Contains(e.Message, "; ") {
 		t.Fatalf("open = %v, want %q and a remedy", err, want)
 	}

@@ -10,7 +10,7 @@
 //
 // It refuses to open a file that is not a petcat database, is damaged or belongs to
 // another environment, and to run with weaker durability than it promises; an
-// [openerror.Error] says which, and what to do.
+// [petcat.UnusableError] says which, and what to do.
 //
 // When the disk is full, read-only or locked for long, writes fail with
 // service_unavailable and recover by themselves; a quota and a limit of the size of files
@@ -34,7 +34,6 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/groupcommit"
-	"petcat/internal/openerror"
 	"petcat/internal/store"
 )
 
@@ -69,7 +68,7 @@ type Store struct {
 }
 
 // Open opens the database in a data directory, makes it if there is none, and brings its
-// schema up to date. It returns an [openerror.Error] for a database that cannot be used, and
+// schema up to date. It returns a [petcat.UnusableError] for a database that cannot be used, and
 // what package datadir returns.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
@@ -182,14 +181,14 @@ func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) err
 // says why. The program is to end and start again from what is on the disk.
 func (s *Store) Failed() <-chan struct{} { return s.group.Failed() }
 
-// Err returns an [openerror.Error] that says why the store stopped writing, nil while it has
+// Err returns a [petcat.UnusableError] that says why the store stopped writing, nil while it has
 // not.
 func (s *Store) Err() error {
 	err := s.group.Err()
 	if err == nil {
 		return nil
 	}
-	return openerror.Temporaryf(err, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, err)
+	return petcat.TemporarilyUnusablef(err, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, err)
 }
 
 // Stats is the state of a store for metrics.

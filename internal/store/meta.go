@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/openerror"
 )
 
 // Meta identifies a set of data.
@@ -21,7 +20,7 @@ type Meta struct {
 }
 
 // ReadMeta reads what identifies the data, or creates it if there is no data yet. It returns
-// an [openerror.Error] if the data belongs to another environment than env.
+// a [petcat.UnusableError] if the data belongs to another environment than env.
 // If env is "", any environment is accepted, and new data is for production.
 func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
@@ -41,7 +40,7 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 		return Meta{}, err
 	}
 	if env != "" && m.Environment != env {
-		return Meta{}, openerror.Errorf(nil, "the data belongs to the %s environment and this is %s; choose other data with --data or --database, or start with the --environment of this data", m.Environment, env)
+		return Meta{}, petcat.Unusablef(nil, "the data belongs to the %s environment and this is %s; choose other data with --data or --database, or start with the --environment of this data", m.Environment, env)
 	}
 	return m, nil
 }
