@@ -1,8 +1,8 @@
-// Package metrics counts what the service does, for Prometheus. It is the only importer of the
-// metrics library: the others pass plain values.
+// Package metrics has the Prometheus metrics of the service. It is the only importer of the metrics
+// library; other packages pass plain values.
 //
-// It refuses labels whose values callers choose (keys, paths, addresses), so the program bounds
-// the number of time series. It depends on nothing that could be unavailable.
+// No label has a value that callers choose (keys, paths, addresses), so the number of time series
+// is bounded.
 package metrics
 
 import (
@@ -25,7 +25,7 @@ import (
 
 //go:generate go test . -run=TestDocument -update
 
-// Metrics of one process. Use [New]. It is safe for concurrent use.
+// Metrics are the metrics of one process. Use [New]. It is safe for concurrent use.
 type Metrics struct {
 	build    *prometheus.GaugeVec
 	registry *prometheus.Registry
@@ -42,18 +42,17 @@ type Metrics struct {
 	callers map[string]bool                  // accounts that call deprecated operations
 }
 
-// answer is what a request got.
+// answer identifies the counters of a response.
 type answer struct {
 	operation petcat.OperationID
 	status    int
 }
 
-// NoOperation labels requests that reach no operation, such as to a path that does not exist.
+// NoOperation labels requests that match no operation, such as those to an unknown path.
 const NoOperation petcat.OperationID = "none"
 
-// namedAccounts is how many accounts are named in the counts of deprecated operations. Each is a
-// time series of every node, and accounts are without number: past this many, the access log says
-// who calls.
+// namedAccounts is the maximum number of accounts with their own count of deprecated requests. Each
+// is a time series on every node. The access log has all accounts.
 const namedAccounts = 100
 
 // New returns metrics for a build of the program.
@@ -78,7 +77,7 @@ func New(version, revision string) *Metrics {
 	m.groups = m.histograms("petcat_commit_group_size", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}).WithLabelValues()
 	m.commits = m.histograms("petcat_commit_duration_seconds", seconds).WithLabelValues()
 	m.charges = m.histograms("petcat_limiter_duration_seconds", seconds).WithLabelValues()
-	// Alerts see the first failure only if its series was there before.
+	// An alert detects the first failure only if the series existed before.
 	for _, o := range append(petcat.Operations(), petcat.Operation{ID: NoOperation}) {
 		m.count(answer{o.ID, http.StatusInternalServerError})
 		m.count(answer{o.ID, http.StatusServiceUnavailable})
@@ -93,7 +92,7 @@ func New(version, revision string) *Metrics {
 	return m
 }
 
-// SetNode sets the label of the node.
+// SetNode sets the node's label.
 func (m *Metrics) SetNode(label string) {
 	m.build.Reset()
 	m.build.WithLabelValues(label).Set(1)
@@ -107,7 +106,7 @@ func (m *Metrics) histograms(name string, buckets []float64, labels ...string) *
 	return m.make.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help(name), Buckets: buckets}, labels)
 }
 
-// Request counts one answered request. Code is "" unless the answer is an error.
+// Request counts a request. code is "" unless the response is an error.
 func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, admitted bool, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -120,8 +119,8 @@ func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, a
 	}
 }
 
-// count returns what counts an answer. To look up the metrics by their labels each time would
-// cost each request more. The caller holds mu.
+// count returns a function that counts a response. It is cached, because looking up metrics by
+// their labels is slow. The caller holds mu.
 func (m *Metrics) count(a answer) func(seconds float64) {
 	if m.answers[a] == nil {
 		requests, durations := m.requests.WithLabelValues(string(a.operation), strconv.Itoa(a.status)), m.durations.WithLabelValues(string(a.operation))
@@ -143,18 +142,18 @@ func (m *Metrics) Deprecated(id petcat.OperationID, account petcat.AccountID) {
 	m.deprecated.WithLabelValues(string(id), label).Inc()
 }
 
-// Banned counts a ban that was imposed.
+// Banned counts a new ban.
 func (m *Metrics) Banned(shadow bool) {
 	m.bans.WithLabelValues(string(map[bool]petcat.BanMode{false: petcat.EnforceBans, true: petcat.ShadowBans}[shadow])).Inc()
 }
 
-// Commit counts one commit of a number of writes.
+// Commit counts a commit of several writes.
 func (m *Metrics) Commit(writes int, took time.Duration) {
 	m.groups.Observe(float64(writes))
 	m.commits.Observe(took.Seconds())
 }
 
-// Charge notes how long the database took to count a group of requests.
+// Charge records how long the database took to count a group of requests.
 func (m *Metrics) Charge(_ int, took time.Duration) { m.charges.Observe(took.Seconds()) }
 
 // Read adds a metric whose value is read at each scrape: a counter if its name ends with
@@ -175,54 +174,54 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// help returns the help of a metric. It panics for one that is not in the table.
+// help returns the help of a metric. It panics if the metric is not in the table.
 func help(name string) string {
 	return Table()[slices.IndexFunc(Table(), func(row [2]string) bool { return row[0] == name })][1]
 }
 
-// Table returns the names of all metrics with their help, in the order of docs/metrics.md.
+// Table returns the names and help of all metrics, in the order of docs/metrics.md.
 func Table() [][2]string {
 	return [][2]string{
-		{"petcat_ready", "1 while requests should be sent here, as /readyz says."},
-		{"petcat_requests_total", "Requests answered under /v1, by operation and HTTP status; 499: the client went away before the response."},
-		{"petcat_request_duration_seconds", "Time from a request's headers to the end of its response, by operation."},
-		{"petcat_requests_in_flight", "Requests that are being answered."},
-		{"petcat_admitted_total", "Requests that were charged to an account."},
-		{"petcat_refused_total", "Requests whose caller was refused, by reason."},
-		{"petcat_deprecated_requests_total", "Requests for deprecated operations, those after the sunset included; past 100 accounts, other."},
-		{"petcat_bans_total", "Bans imposed; those with mode shadow were only counted."},
-		{"petcat_commit_group_size", "Writes that shared one commit."},
-		{"petcat_commit_duration_seconds", "Time that a commit took, from its first statement until it was on disk."},
+		{"petcat_ready", "1 while the node is ready for requests, as in /readyz."},
+		{"petcat_requests_total", "Requests answered under /v1, by operation and HTTP status; 499: the client disconnected before the response."},
+		{"petcat_request_duration_seconds", "Time from the request headers to the end of the response, by operation."},
+		{"petcat_requests_in_flight", "Requests in flight."},
+		{"petcat_admitted_total", "Requests counted against an account's quotas."},
+		{"petcat_refused_total", "Requests rejected because of the key or a limit, by reason."},
+		{"petcat_deprecated_requests_total", "Requests for deprecated operations, also after their sunset, by operation and account; after the first 100 accounts, the label is other."},
+		{"petcat_bans_total", "Bans, by mode; shadow bans are not enforced."},
+		{"petcat_commit_group_size", "Writes per commit."},
+		{"petcat_commit_duration_seconds", "Duration of a commit, from its first statement until it is on disk."},
 		{"petcat_categories", "Categories in the list."},
-		{"petcat_nodes", "Nodes that serve, this one included."},
-		{"petcat_store_up", "1 while the store can be read and written, as /readyz says."},
-		{"petcat_store_queue", "Writes that wait."},
-		{"petcat_store_shed_total", "Writes refused because too many were waiting, in total or for their account."},
-		{"petcat_store_free_bytes", "With SQLite: free space on the disk of the data; without any, creates get 503."},
-		{"petcat_store_disk_bytes", "With SQLite: size of the disk of the data."},
-		{"petcat_store_wal_bytes", "With SQLite: size of the write-ahead log, a few MB unless something reads for long."},
-		{"petcat_store_connections", "With PostgreSQL: connections to the database."},
-		{"petcat_store_connections_in_use", "With PostgreSQL: connections to the database that are in use."},
-		{"petcat_clock_ahead_of_database_seconds", "With PostgreSQL: how far this node's clock is ahead of the database's; negative: behind."},
+		{"petcat_nodes", "Running nodes, including this one."},
+		{"petcat_store_up", "1 while the store can be read and written, as in /readyz."},
+		{"petcat_store_queue", "Queued writes."},
+		{"petcat_store_shed_total", "Writes rejected because the queue was full, in total or for the account."},
+		{"petcat_store_free_bytes", "With SQLite: free space on the data disk; if the disk is full, creates get 503."},
+		{"petcat_store_disk_bytes", "With SQLite: size of the data disk."},
+		{"petcat_store_wal_bytes", "With SQLite: size of the write-ahead log; normally a few MB, more during a long read."},
+		{"petcat_store_connections", "With PostgreSQL: open connections to the database."},
+		{"petcat_store_connections_in_use", "With PostgreSQL: connections to the database in use."},
+		{"petcat_clock_ahead_of_database_seconds", "With PostgreSQL: offset of this node's clock from the database's; negative if it is behind."},
 		{"petcat_catalog_age_seconds", "With PostgreSQL: time since the list was last known to be complete."},
-		{"petcat_catalog_freshness_queries_total", "With PostgreSQL: queries whether the list is complete."},
+		{"petcat_catalog_freshness_queries_total", "With PostgreSQL: queries that check whether the list is complete."},
 		{"petcat_catalog_stale_total", "With PostgreSQL: stale lists served while the database was unavailable."},
-		{"petcat_limiter_silent", "1 while the database does not count requests and this node counts in memory, as /readyz says."},
-		{"petcat_limiter_local_total", "Requests that this node decided from memory because the database did not count them."},
-		{"petcat_limiter_overloaded_total", "Requests answered with 503 because the database could not count them in time."},
-		{"petcat_limiter_duration_seconds", "With PostgreSQL: time that requests waited for the database to count them."},
+		{"petcat_limiter_silent", "1 while the database does not count requests and this node counts them in memory, as in /readyz."},
+		{"petcat_limiter_local_total", "Requests counted in memory because the database did not count them."},
+		{"petcat_limiter_overloaded_total", "Requests that got 503 because the database did not count them in time."},
+		{"petcat_limiter_duration_seconds", "With PostgreSQL: time that the database took to count a group of requests."},
 		{"petcat_keyring_keys", "Keys in memory."},
-		{"petcat_keyring_trusted", "1 while the keys in memory are trusted: changes were read in the last 30 seconds."},
-		{"petcat_usage_unsaved_seconds", "Since when something that was counted is not yet in the usage history; about 1 s."},
-		{"petcat_backup_interval_seconds", "Time from one scheduled backup to the next."},
-		{"petcat_backup_last_success_timestamp_seconds", "When the data of the last verified backup was copied, by whichever node, in Unix time; 0: never."},
-		{"petcat_backup_duration_seconds", "Time that the last verified backup took, with its verification."},
+		{"petcat_keyring_trusted", "1 while the keys in memory are trusted, because changes were read in the last 30 seconds."},
+		{"petcat_usage_unsaved_seconds", "Age of the oldest count that is not yet in the usage history; normally about 1 s."},
+		{"petcat_backup_interval_seconds", "Interval between scheduled backups."},
+		{"petcat_backup_last_success_timestamp_seconds", "Unix time of the data in the last verified backup of any node; 0 if there is none."},
+		{"petcat_backup_duration_seconds", "Duration of the last verified backup, including its verification."},
 		{"petcat_backup_size_bytes", "Size of the last verified backup."},
-		{"petcat_backup_failures_total", "Scheduled backups of this node that failed."},
+		{"petcat_backup_failures_total", "Failed scheduled backups of this node."},
 		{"petcat_connections", "Open connections of the API."},
-		{"petcat_connections_max", "How many connections of the API may be open; beyond them, new ones wait."},
-		{"petcat_tls_certificate_expiry_timestamp_seconds", "When the certificate that is served expires, in Unix time."},
-		{"petcat_log_writes_lost_total", "Log writes that failed, and log lines dropped because a write hung."},
-		{"petcat_build_info", "1; the labels say what runs."},
+		{"petcat_connections_max", "Maximum number of open connections of the API; further connections wait."},
+		{"petcat_tls_certificate_expiry_timestamp_seconds", "Unix time at which the served certificate expires."},
+		{"petcat_log_writes_lost_total", "Failed log writes, and log lines dropped while a write hung."},
+		{"petcat_build_info", "1, with the version, revision, Go version and node as labels."},
 	}
 }

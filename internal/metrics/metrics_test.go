@@ -19,7 +19,7 @@ import (
 	"petcat/internal/metrics"
 )
 
-// exposition returns what Prometheus would read.
+// exposition returns the body of a scrape.
 func exposition(t testing.TB, m *metrics.Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -32,8 +32,8 @@ func exposition(t testing.TB, m *metrics.Metrics) string {
 
 var sample = regexp.MustCompile(`(?m)^(petcat_[a-z_]+(?:\{[^}]*\})?) (\S+)$`)
 
-// series returns the values of the product's own time series that are not zero and no buckets,
-// by name and labels.
+// series returns the values of petcat's time series that are not zero, without buckets, by name and
+// labels.
 func series(t testing.TB, m *metrics.Metrics) map[string]float64 {
 	t.Helper()
 	out := map[string]float64{}
@@ -108,13 +108,13 @@ func TestExposition(t *testing.T) {
 
 var update = flag.Bool("update", false, "write docs/metrics.md")
 
-// TestDocument: docs/metrics.md is what the table says; go generate writes it.
+// TestDocument checks docs/metrics.md against the table. go generate writes it.
 func TestDocument(t *testing.T) {
 	const name = "../../docs/metrics.md"
 	var text strings.Builder
 	text.WriteString(`# Metrics
 
-For operators: what ` + "`/metrics` of the admin listener shows, beside the metrics of the Go runtime and the process" + `. This file is generated from the program's table. No label contains a key, a path
+For operators: the metrics at ` + "`/metrics`" + ` on the admin listener, besides those of the Go runtime and the process. This file is generated from the program's table. No label contains a key, a path
 or an address; only ` + "`petcat_deprecated_requests_total`" + ` names accounts, at most 100.
 
 | metric | meaning |
@@ -137,7 +137,7 @@ or an address; only ` + "`petcat_deprecated_requests_total`" + ` names accounts,
 	}
 }
 
-// TestDeploy: dashboard and alerts ask only for metrics that exist.
+// TestDeploy: the dashboard and the alerts use only existing metrics.
 func TestDeploy(t *testing.T) {
 	known := map[string]bool{}
 	for _, row := range metrics.Table() {
@@ -149,11 +149,11 @@ func TestDeploy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.HasSuffix(name, ".json") && !json.Valid(text) {
-			t.Errorf("%s is no JSON", name)
+			t.Errorf("%s is not JSON", name)
 		}
 		for _, metric := range regexp.MustCompile(`petcat_[a-z_]+`).FindAllString(string(text), -1) {
 			if base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(metric, ""); !known[metric] && !known[base] {
-				t.Errorf("%s asks for %s", name, metric)
+				t.Errorf("%s uses the unknown metric %s", name, metric)
 			}
 		}
 	}
