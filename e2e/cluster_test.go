@@ -127,10 +127,10 @@ func TestRollingUpgrade(t *testing.T) {
 	users.Wait()
 }
 
-// TestDatabaseAway: while PostgreSQL is away, killed or hung, lists of callers whom a node
+// TestDatabaseOutage: while PostgreSQL is away, killed or hung, lists of callers whom a node
 // knows go on, creates are refused, and nothing acknowledged is lost; afterwards all heals by
 // itself.
-func TestDatabaseAway(t *testing.T) {
+func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
 	t.Cleanup(server.Resume)

@@ -81,7 +81,7 @@ func TestTLS(t *testing.T) {
 		if name := n.shown(k.Key); name != "first" {
 			t.Fatalf("it shows the certificate %s", name)
 		}
-		return strings.Contains(n.log.String(), "the changed certificate cannot be used")
+		return strings.Contains(n.log.String(), "certificate reload failed")
 	})
 	writeCertificate(t, dir, "second")
 	eventually(t, "it shows the renewed certificate", func() bool { return n.shown(k.Key) == "second" })

@@ -27,8 +27,8 @@ import (
 	"petcat/internal/reference"
 )
 
-// serveAdmin serves the admin listener, which by default only this machine can reach. The
-// console follows when the data is loaded.
+// serveAdmin starts the admin listener, by default on loopback. serveConsole adds the console
+// after the data is loaded.
 func (n *Node) serveAdmin(context.Context) error {
 	n.adminMux = http.NewServeMux()
 	n.adminMux.Handle("GET /metrics", n.metrics.Handler())
@@ -52,7 +52,8 @@ func (n *Node) serveAdmin(context.Context) error {
 	return nil
 }
 
-// serveConsole adds the console, and starts to record what its charts show.
+// serveConsole adds the console and the management API to the admin listener, and starts to record
+// the history for the console's charts.
 func (n *Node) serveConsole(context.Context) error {
 	n.history = console.NewHistory(n.Clock.Read().Time())
 	n.every(console.StepLength, func(context.Context) {
@@ -107,8 +108,7 @@ func (n *Node) backups(ctx context.Context) ([]any, error) {
 	return []any{last}, nil
 }
 
-// inForce returns the settings, with the addresses where the node listens and the meaning of
-// empty values.
+// inForce returns the effective settings, with actual addresses and resolved defaults.
 func (n *Node) inForce() []config.Value {
 	actual := map[string]string{
 		"--listen": n.apiSocket.Addr().String(), "--admin-listen": n.adminSocket.Addr().String(),
@@ -122,7 +122,7 @@ func (n *Node) inForce() []config.Value {
 	return values
 }
 
-// guard refuses requests that must not be answered on this listener.
+// guard rejects requests that this listener must not serve.
 func (n *Node) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := n.refusal(r); why != "" {
@@ -133,13 +133,12 @@ func (n *Node) guard(next http.Handler) http.Handler {
 	})
 }
 
-// refusal says why a request must not be answered, "" if it may be.
+// refusal returns the reason to reject a request, "" to serve it.
 //
-// Without TLS, the console, the management API and profiles are only for this machine, on which port forwards
-// and the proxy of --console-url also run: somebody in the network could read the cookie of
-// a session. And a listener on the loopback serves nothing by a foreign host, which prevents
-// DNS rebinding: any web site can let its name resolve to 127.0.0.1, and its pages could
-// then read this listener through the browser of somebody who works on this machine.
+// Without TLS, the console, the management API and profiles are only for clients on this machine,
+// such as port forwards and the proxy of --console-url: others in the network could read session
+// cookies. A loopback listener also rejects unknown hosts, against DNS rebinding: a web site can
+// resolve its name to 127.0.0.1, and read this listener through a browser on this machine.
 func (n *Node) refusal(r *http.Request) string {
 	host := pages.HostOf(r.Host)
 	address, _ := netip.ParseAddr(host)
@@ -147,36 +146,36 @@ func (n *Node) refusal(r *http.Request) string {
 	private := strings.HasPrefix(r.URL.Path, "/console/") || strings.HasPrefix(r.URL.Path, "/debug/pprof/") || strings.HasPrefix(r.URL.Path, "/admin/v1/")
 	switch {
 	case private && r.TLS == nil && !(clientnet.Remote(r.RemoteAddr).IsLoopback() && (loopback || n.isConsoleURL(host))):
-		return "without TLS, the console and the management API can be reached only from its own machine: set --tls-cert and --tls-key, forward a port to localhost, or set --console-url to the https address of a proxy on that machine"
-	case host == "" || n.isOwnName(host): // browsers always send a host; some health checks, by HTTP/1.0, do not
+		return "without TLS, the console and the management API are available only on the server's machine: set --tls-cert and --tls-key, forward a port to localhost, or set --console-url to the https URL of a proxy on that machine"
+	case host == "" || n.isOwnName(host): // browsers always send a host, HTTP/1.0 health checks may not
 		return ""
 	case n.isConsoleURL(host) && (private || r.URL.Path == "/"), !n.isConsoleURL(host) && !n.Settings.AdminIsLocal():
 		return ""
 	default:
-		// By the host of --console-url, a request comes through a proxy, perhaps from anybody:
-		// only the console asks who it is.
-		return "call this listener by localhost or by its IP address"
+		// A request for the host of --console-url comes through a proxy, so it may be from
+		// any client. Only the console and the management API authenticate.
+		return "use localhost or the IP address of this listener as the host"
 	}
 }
 
-// isOwnName reports whether a host names this admin listener: an address, localhost, what
-// --admin-listen names, or with TLS a name of the certificate.
+// isOwnName reports whether a host is a name of this admin listener: an IP address, localhost, the
+// host of --admin-listen, or with TLS a name in the certificate.
 func (n *Node) isOwnName(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil || host == "localhost" || host != "" && (host == pages.HostOf(n.Settings.AdminListen) ||
 		n.Settings.AdminTLS() && n.certificate.leaf().VerifyHostname(host) == nil)
 }
 
-// isConsoleURL reports whether a host is that of --console-url.
+// isConsoleURL reports whether a host is the host of --console-url.
 func (n *Node) isConsoleURL(host string) bool {
 	u, err := url.Parse(n.Settings.ConsoleURL)
 	return err == nil && host != "" && host == strings.ToLower(u.Hostname())
 }
 
-// writeJSON answers with a value that no cache may store.
+// writeJSON sends a value that caches must not store.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // fails only when the client has gone
+	_ = json.NewEncoder(w).Encode(v) // fails only if the client disconnected
 }

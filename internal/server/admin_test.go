@@ -13,7 +13,7 @@ import (
 	"petcat/internal/config"
 )
 
-// TestSettings: what the admin listener tells of the settings has no password in it.
+// TestSettings: /settings masks passwords.
 func TestSettings(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.Register(flags)
@@ -37,9 +37,9 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestPrivate: over plaintext, the console and profiles are for this machine alone, whatever
-// address the listener has; the rest of an open listener is for all.
-func TestPrivate(t *testing.T) {
+// TestPlaintextAccess: without TLS, only clients on the same machine can use the console and
+// profiles, whatever the listener's address. Other paths are open.
+func TestPlaintextAccess(t *testing.T) {
 	t.Parallel()
 	n := startTestNode(t, func(o *Options) {
 		o.Settings.AdminListen, o.Settings.ConsoleURL = "0.0.0.0:0", "https://console.example.com:8443"
@@ -47,7 +47,7 @@ func TestPrivate(t *testing.T) {
 	for _, c := range []struct {
 		peer, host string
 		tls        bool
-		private    int // the status of what is private
+		private    int // status of /console/ and /debug/pprof/
 	}{
 		{"127.0.0.1:1", "localhost:8081", false, http.StatusSeeOther},
 		{"[::1]:1", "[::1]:8081", false, http.StatusSeeOther},
@@ -59,7 +59,7 @@ func TestPrivate(t *testing.T) {
 	} {
 		for path, want := range map[string]int{"/console/": c.private, "/debug/pprof/": c.private, "/livez": http.StatusOK} {
 			if c.host == "console.example.com" && path == "/livez" {
-				want = http.StatusForbidden // from outside there is only the console
+				want = http.StatusForbidden // the proxy exposes only the console
 			}
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 			r.RemoteAddr, r.Host = c.peer, c.host
@@ -75,7 +75,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestConsoleURL: browsers use TLS where other machines can reach the console, and only there.
+// TestConsoleURL: the console's URL has https only if other machines can reach the console.
 func TestConsoleURL(t *testing.T) {
 	l := must(listenOn(t.Context(), "admin-listen", "127.0.0.1:0"))
 	_ = l.Close()
@@ -83,8 +83,8 @@ func TestConsoleURL(t *testing.T) {
 		settings config.Settings
 		want     string
 	}{
-		"on the loopback":                {config.Settings{AdminListen: "127.0.0.1:8081"}, "http://127.0.0.1:"},
-		"on the loopback, the API's TLS": {config.Settings{AdminListen: "127.0.0.1:8081", TLSCert: "cert.pem"}, "http://127.0.0.1:"},
+		"loopback":                       {config.Settings{AdminListen: "127.0.0.1:8081"}, "http://127.0.0.1:"},
+		"loopback, with TLS for the API": {config.Settings{AdminListen: "127.0.0.1:8081", TLSCert: "cert.pem"}, "http://127.0.0.1:"},
 		"for other machines":             {config.Settings{AdminListen: ":8081", TLSCert: "cert.pem"}, "https://127.0.0.1:"},
 		"behind a proxy":                 {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"}, "https://console.example.com"},
 		"behind a tunnel":                {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"}, "http://localhost:9081"},

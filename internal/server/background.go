@@ -16,7 +16,7 @@ import (
 	"petcat/internal/datadir"
 )
 
-// What a node does besides serving requests and checking its health.
+// The background jobs of a node, besides its health checks.
 
 // beatInterval is the interval between a node's heartbeats, and between its reads of the log
 // level that an operator set.
@@ -27,14 +27,14 @@ func (n *Node) joinNodes(ctx context.Context) error {
 	n.nodes.Store(&[]petcat.Node{{ID: n.id, Version: n.Version}})
 	n.beat(ctx)
 	n.every(beatInterval, n.beat)
-	// If it fails, the others notice that the beats end.
+	// If Leave fails, the other nodes notice that the heartbeats stopped.
 	n.onClose(func(ctx context.Context) error { _ = n.store.Leave(ctx, n.id); return nil })
 	n.metrics.Read("petcat_nodes", func() float64 { return float64(len(*n.nodes.Load())) })
 	return nil
 }
 
-// beat tells the database the node's state, and learns which nodes run, how this one is
-// called and whether it is drained. While the database is unavailable, the last answer holds.
+// beat writes the node's state to the database. It reads the running nodes, this node's label, and
+// whether this node is drained. While the database is unavailable, the last values apply.
 func (n *Node) beat(ctx context.Context) {
 	was := n.self()
 	r, _ := n.readiness()
@@ -43,7 +43,7 @@ func (n *Node) beat(ctx context.Context) {
 		ID: n.id, Label: n.Settings.Label(), Version: n.Version, Host: host, AdminURL: n.AdminURL(), ConsoleURL: n.ConsoleURL(), PublicURL: n.PublicURL(), State: r.Status, Drained: was.Drained,
 	})
 	if err != nil {
-		return // the feed of the keyring logs that the database is unavailable
+		return // the keyring logs that the database is unavailable
 	}
 	n.nodes.Store(&nodes)
 	now := n.self()
@@ -52,11 +52,11 @@ func (n *Node) beat(ctx context.Context) {
 		n.metrics.SetNode(now.Label)
 	}
 	if now.Drained != was.Drained {
-		n.Log.InfoContext(ctx, "node drained or resumed", "drained", now.Drained)
+		n.Log.InfoContext(ctx, "drain state changed", "drained", now.Drained)
 	}
 }
 
-// self returns this node as the database knows it.
+// self returns this node's record in the database.
 func (n *Node) self() petcat.Node {
 	nodes := *n.nodes.Load()
 	if i := slices.IndexFunc(nodes, func(other petcat.Node) bool { return other.ID == n.id }); i >= 0 {
@@ -65,8 +65,8 @@ func (n *Node) self() petcat.Node {
 	return petcat.Node{ID: n.id, Label: n.Settings.Label()}
 }
 
-// scheduleBackups starts the scheduled backups, if --backup-every asks for them. What may
-// pass, such as a full disk, does not stop the start: the backups report it.
+// scheduleBackups starts the scheduled backups, if enabled. Only permanent errors stop the start;
+// a full disk, for example, is reported by each backup.
 func (n *Node) scheduleBackups(context.Context) error {
 	if n.Settings.BackupEvery == 0 {
 		return nil
@@ -95,21 +95,21 @@ func (n *Node) scheduleBackups(context.Context) error {
 }
 
 const (
-	// auditInterval is how often a node writes the head of the audit log to its log.
+	// auditInterval is the interval at which a node logs the head of the audit log.
 	auditInterval = 24 * time.Hour
-	// cleanInterval is how often a node deletes what has expired.
+	// cleanInterval is the interval at which a node deletes expired rows.
 	cleanInterval = time.Minute
 )
 
-// watch starts the checks of the node's health and of the log level, logs the head of the audit
-// log, and deletes what has expired.
+// watch starts the health checks, and the jobs that follow the log level, log the head of the audit
+// log and delete expired rows.
 func (n *Node) watch(ctx context.Context) error {
 	n.every(beatInterval, n.followLogLevel)
 	n.logAuditHead(ctx)
 	n.every(auditInterval, n.logAuditHead)
 	n.every(cleanInterval, func(ctx context.Context) {
 		if err := n.store.Clean(ctx); err != nil && ctx.Err() == nil {
-			n.Log.WarnContext(ctx, "expired rows could not be deleted; retrying in a minute", "error", err)
+			n.Log.WarnContext(ctx, "deleting expired rows failed; retrying in a minute", "error", err)
 		}
 	})
 	n.check(ctx)
@@ -118,21 +118,21 @@ func (n *Node) watch(ctx context.Context) error {
 	return nil
 }
 
-// logAuditHead writes the head of the audit log to the node's log: somebody who can write
-// only the database cannot alter it there.
+// logAuditHead logs the head of the audit log, because an attacker with access only to the
+// database cannot change it there. petcat audit verify --head checks it.
 func (n *Node) logAuditHead(ctx context.Context) {
 	err := n.store.EachAuditEntry(ctx, petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
 		head := petcat.AuditHead{Sequence: e.Sequence, Hash: e.Hash}
-		n.Log.InfoContext(ctx, "the head of the audit log, for petcat audit verify --head", "head", head.String())
+		n.Log.InfoContext(ctx, "audit log head", "head", head.String())
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
-		n.Log.WarnContext(ctx, "the head of the audit log could not be read; the next attempt is tomorrow", "error", err)
+		n.Log.WarnContext(ctx, "reading the audit log head failed; retrying in 24 hours", "error", err)
 	}
 }
 
-// followLogLevel logs at the level that an operator set for all nodes, and at the level of the
-// settings after that expired. While the database is unavailable, the level stays.
+// followLogLevel applies the log level that an operator set for all nodes. When that expires, the
+// level of the settings applies again. While the database is unavailable, the level stays.
 func (n *Node) followLogLevel(ctx context.Context) {
 	level, until, err := n.store.LogLevel(ctx)
 	if err != nil {

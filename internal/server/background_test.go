@@ -20,8 +20,7 @@ import (
 	"petcat/internal/metrics"
 )
 
-// TestDrainedNode: an operator takes a node out of rotation, and brings it back. Its label is
-// in the log and the metrics.
+// TestDrainedNode: an operator can drain and resume a node. The log has the node's label.
 func TestDrainedNode(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -35,8 +34,8 @@ func TestDrainedNode(t *testing.T) {
 		if err := n.store.DrainNode(t.Context(), "test", "web", c.drained); err != nil {
 			t.Fatal(err)
 		}
-		n.beat(t.Context()) // learns that it is drained
-		n.beat(t.Context()) // and says so
+		n.beat(t.Context()) // reads that it is drained
+		n.beat(t.Context()) // writes its new state
 		if r, ready := n.readiness(); r.Status != c.state || ready == c.drained {
 			t.Errorf("drained %t: %+v, ready %t", c.drained, r, ready)
 		}
@@ -49,12 +48,12 @@ func TestDrainedNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.Log.Flush()
-	if !strings.Contains(log.String(), `msg="node drained or resumed" drained=true node=web`) {
-		t.Errorf("the log says: %s", log.String())
+	if !strings.Contains(log.String(), `msg="drain state changed" drained=true node=web`) {
+		t.Errorf("log: %s", log.String())
 	}
 }
 
-// shared is a database in which another node may have the wished label.
+// shared is a store that assigns a label.
 type shared struct {
 	Store
 
@@ -66,8 +65,8 @@ func (s *shared) Beat(_ context.Context, n petcat.Node) ([]petcat.Node, error) {
 	return []petcat.Node{n, {ID: "another"}}, nil
 }
 
-// TestLabelChanges: the label is another one for as long as another node has it.
-func TestLabelChanges(t *testing.T) {
+// TestLabelChange: the metrics follow a change of the node's label.
+func TestLabelChange(t *testing.T) {
 	t.Parallel()
 	s := &shared{}
 	l := must(listenOn(t.Context(), "admin-listen", "127.0.0.1:0"))
@@ -79,12 +78,12 @@ func TestLabelChanges(t *testing.T) {
 		s.label = label
 		n.beat(t.Context())
 		if got := metric(t, n.metrics, `petcat_build_info{goversion="`+runtime.Version()+`",node="`+label+`",revision="",version="test"}`); got != 1 {
-			t.Errorf("the label is not %s", label)
+			t.Errorf("the metrics do not have the label %s", label)
 		}
 	}
 }
 
-// setLevel is a store with a log level, or an error.
+// setLevel is a store with a log level or an error.
 type setLevel struct {
 	Store
 
@@ -97,42 +96,42 @@ func (s *setLevel) LogLevel(context.Context) (level slog.Level, until time.Time,
 	return s.level, s.until, s.err
 }
 
-// TestLogLevelIsFollowed: a node logs at the level that an operator set until it expires, or
-// later if the database is unavailable then. Each change is logged.
-func TestLogLevelIsFollowed(t *testing.T) {
+// TestLogLevel: a node logs at the level that an operator set until it expires, or longer if the
+// database is unavailable then. Each change is logged.
+func TestLogLevel(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := logging.New(&out, slog.LevelInfo, logging.Text)
 	c := clocktest.NewManual(time.Now())
 	store := new(setLevel)
 	n := &Node{Options: Options{Clock: c, Log: log, Settings: config.Settings{LogLevel: slog.LevelInfo}}, store: store}
-	sets := func(level slog.Level, length time.Duration) {
+	set := func(level slog.Level, length time.Duration) {
 		store.level, store.until = level, c.Read().Time().Add(length)
 	}
-	follows := func(when string, want slog.Level, line string) {
+	wantLevel := func(when string, want slog.Level, line string) {
 		t.Helper()
 		n.followLogLevel(t.Context())
 		log.Flush()
 		if log.Level() != want || line == "" && out.Len() > 0 || !strings.Contains(out.String(), line) {
-			t.Errorf("%s: the level is %s, want %s, and the log says %q", when, log.Level(), want, out.String())
+			t.Errorf("%s: level %s, want %s; log: %q", when, log.Level(), want, out.String())
 		}
 		out.Reset()
 	}
-	follows("nothing is set", slog.LevelInfo, "")
-	sets(slog.LevelError, time.Hour)
-	follows("a level that hides", slog.LevelError, "from=INFO to=ERROR")
-	follows("the same", slog.LevelError, "")
-	sets(slog.LevelDebug, time.Minute)
-	follows("a level that shows", slog.LevelDebug, "from=ERROR to=DEBUG")
-	store.err = errors.New("no answer")
+	wantLevel("no level is set", slog.LevelInfo, "")
+	set(slog.LevelError, time.Hour)
+	wantLevel("a higher level", slog.LevelError, "from=INFO to=ERROR")
+	wantLevel("the same level", slog.LevelError, "")
+	set(slog.LevelDebug, time.Minute)
+	wantLevel("a lower level", slog.LevelDebug, "from=ERROR to=DEBUG")
+	store.err = errors.New("unavailable")
 	c.Advance(time.Minute)
-	follows("no answer", slog.LevelDebug, "")
+	wantLevel("expired, store unavailable", slog.LevelDebug, "")
 	store.err = nil
-	follows("its end", slog.LevelInfo, "from=DEBUG to=INFO")
+	wantLevel("expired", slog.LevelInfo, "from=DEBUG to=INFO")
 }
 
-// TestScheduledBackupsAreTold: how the last one went, and how many failed.
-func TestScheduledBackupsAreTold(t *testing.T) {
+// TestBackupMetrics: the metrics report the last scheduled backup, and failed backups.
+func TestBackupMetrics(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "backups")
 	n := startTestNode(t, func(o *Options) {
@@ -150,8 +149,8 @@ func TestScheduledBackupsAreTold(t *testing.T) {
 	n.awaitMetric(t, "petcat_backup_failures_total", 1)
 }
 
-// TestFolderThatCannotBeUsed: a wrong setting is told at the start.
-func TestFolderThatCannotBeUsed(t *testing.T) {
+// TestInvalidBackupDir: the start fails if the backup directory is invalid.
+func TestInvalidBackupDir(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
 	o.Settings.BackupEvery, o.Settings.BackupKeep, o.Settings.BackupDir = time.Hour, 1, filepath.Join(t.TempDir(), "file")
@@ -161,6 +160,6 @@ func TestFolderThatCannotBeUsed(t *testing.T) {
 	_, err := Start(t.Context(), o)
 	want := "scheduled backups cannot be written to " + o.Settings.BackupDir + " (not a directory); give this user write permission, or choose another directory with --backup-dir"
 	if e, ok := errors.AsType[*config.Error](err); !ok || e.Error() != want {
-		t.Errorf("the start ended with %v", err)
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -16,19 +16,19 @@ import (
 	"petcat/internal/config"
 )
 
-// certificate is a certificate and its key, from two PEM files. They are read again when
-// they change, so that a renewal needs no restart.
+// certificate is a certificate and its key, from two PEM files. They are reloaded when they
+// change, so that a renewal needs no restart.
 type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
-	current           atomic.Pointer[tls.Certificate] // of the last content that could be used
+	current           atomic.Pointer[tls.Certificate] // the last valid one
 	content           [2]string                       // last read from the files; "" for an unreadable file
 }
 
-// certificateInterval is how often the files are checked for changes.
+// certificateInterval is the interval at which the files are checked for changes.
 const certificateInterval = time.Second
 
-// loadCertificate reads the files. It returns a [config.Error] if they cannot be used.
+// loadCertificate loads the files. It returns a [config.Error] if they are invalid.
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
 	pair := &certificate{certFile: certFile, keyFile: keyFile, logger: logger}
 	if _, err := pair.read(); err != nil {
@@ -36,14 +36,13 @@ func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logge
 	}
 	leaf := pair.leaf()
 	if now := c.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		logger.Warn("clients refuse the certificate: it is not valid now", "file", certFile, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
+		logger.Warn("certificate is expired or not yet valid; clients reject it", "file", certFile, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
 	}
 	return pair, nil
 }
 
-// CheckCertificate reads the certificate that the settings name, and returns when it
-// expires. If host is not "" and the certificate is not valid for it, it also returns an
-// error.
+// CheckCertificate loads the certificate of the settings, and returns its expiry. It also returns
+// an error if host is not "" and the certificate is not valid for host.
 func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires time.Time, err error) {
 	pair, err := loadCertificate(s.TLSCert, s.TLSKey, c, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -56,7 +55,7 @@ func CheckCertificate(s config.Settings, c clock.Clock, host string) (expires ti
 	return leaf.NotAfter, err
 }
 
-// leaf returns the certificate itself, without the chain behind it.
+// leaf returns the certificate without its chain.
 func (c *certificate) leaf() *x509.Certificate { return c.current.Load().Leaf }
 
 func (c *certificate) config() *tls.Config {
@@ -67,19 +66,19 @@ func (c *certificate) config() *tls.Config {
 	}
 }
 
-// reread reads the files, and uses and logs what has changed. If it cannot be used, the last
-// good certificate stays: a half-written renewal must not stop the service.
-func (c *certificate) reread(context.Context) {
+// reload loads the files if they changed. If they are invalid, the last valid certificate stays: a
+// half-written renewal must not stop the service.
+func (c *certificate) reload(context.Context) {
 	switch changed, err := c.read(); {
 	case err != nil && changed:
-		c.logger.Warn("the changed certificate cannot be used; the one before is still served", "file", c.certFile, "error", err)
+		c.logger.Warn("certificate reload failed; still serving the previous certificate", "file", c.certFile, "error", err)
 	case changed:
-		c.logger.Info("the changed certificate is served", "file", c.certFile, "not_after", c.leaf().NotAfter)
+		c.logger.Info("certificate reloaded", "file", c.certFile, "not_after", c.leaf().NotAfter)
 	}
 }
 
-// read loads the pair if the content of a file differs from the last: a renewal may keep the
-// time of modification.
+// read loads the pair if the content of a file changed. It does not rely on the modification
+// time, which a renewal may keep.
 func (c *certificate) read() (changed bool, err error) {
 	cert, errCert := os.ReadFile(c.certFile) // #nosec G304 -- the operator's setting
 	key, errKey := os.ReadFile(c.keyFile)    // #nosec G304

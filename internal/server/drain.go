@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// drainDelay is how long a node that stops still accepts connections after /readyz
-	// says that it drains, so that a proxy that asks every second notices first. It is at
-	// most a tenth of the shutdown timeout.
+	// drainDelay is the time between the 503 of /readyz and the end of new connections, so that
+	// a proxy that polls every second notices first. It is at most a tenth of the shutdown
+	// timeout.
 	drainDelay = time.Second
-	// closeTimeout bounds how long a node that stops writes what it still has in memory. It
-	// is not part of the shutdown timeout. A PostgreSQL that hangs is waited for 4 s more.
+	// closeTimeout is the time to write buffered data after the shutdown timeout. If PostgreSQL
+	// hangs, closing takes 4 s longer.
 	closeTimeout = 5 * time.Second
 )
 
-// Shutdown drains and stops the node, even if ctx has ended: /readyz says that the node
-// drains, and after a beat no connections are accepted any more. Requests in flight may
-// finish within the shutdown timeout of the settings; then they are cut off. It returns an
-// error if something could not be closed.
+// Shutdown drains and stops the node, even if ctx has ended. First /readyz reports that the node is
+// draining, then the node stops accepting connections. Requests in flight are cut off at the
+// shutdown timeout. Shutdown returns an error if a part could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.draining.Store(true)
 	n.notifySupervisor(context.WithoutCancel(ctx), "STOPPING=1")
@@ -33,7 +32,7 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	<-time.After(min(drainDelay, timeout/10))
 	if n.api.Shutdown(limited) != nil {
 		if left := n.inFlight.Load(); left > 0 {
-			n.Log.WarnContext(ctx, "requests were cut off: --shutdown-timeout was over", "requests", left, "timeout", timeout)
+			n.Log.WarnContext(ctx, "requests cut off at --shutdown-timeout", "requests", left, "timeout", timeout)
 		}
 		_ = n.api.Close()
 	}
@@ -42,8 +41,8 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// close ends what runs in the background, and closes what the steps of Start opened, the
-// last first. It may be called after any of them.
+// close ends the background goroutines, and calls the functions of onClose in reverse order. It
+// may be called after any step of Start.
 func (n *Node) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// lockedBuffer is a log that can be read while it is written.
+// lockedBuffer is a buffer for concurrent use.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer // guarded by mu
@@ -31,8 +31,8 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// What is still under way at the end of the shutdown timeout is cut off, and that is logged.
-func TestShutdownCutsOff(t *testing.T) {
+// TestShutdownTimeout: requests in flight are cut off at the shutdown timeout, which is logged.
+func TestShutdownTimeout(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), &log)
@@ -49,8 +49,8 @@ func TestShutdownCutsOff(t *testing.T) {
 	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
 		t.Errorf("the request was answered: %s", answer)
 	}
-	if !strings.Contains(log.String(), "requests were cut off") {
-		t.Errorf("the log is %s", &log)
+	if !strings.Contains(log.String(), "requests cut off at --shutdown-timeout") {
+		t.Errorf("log: %s", &log)
 	}
 }
 

@@ -2,6 +2,6 @@
 
 package server
 
-// fileLimit returns how many files this process may have open. This system has no limit
-// that can be read.
+// fileLimit returns the maximum number of open files of this process. This system has no limit
+// that a program can read.
 func fileLimit() int64 { return 1 << 32 }

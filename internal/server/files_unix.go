@@ -4,7 +4,7 @@ package server
 
 import "syscall"
 
-// fileLimit returns how many files this process may have open.
+// fileLimit returns the maximum number of open files of this process.
 func fileLimit() int64 {
 	var limit syscall.Rlimit
 	// The Go runtime has already raised the soft limit to the hard one.

@@ -21,7 +21,7 @@ import (
 	"petcat/internal/metrics"
 )
 
-// TestMain sees that nodes leave no goroutine behind.
+// TestMain checks that nodes leak no goroutines.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // metric returns the value of a series.
@@ -31,7 +31,7 @@ func metric(t *testing.T, m *metrics.Metrics, series string) float64 {
 	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(w.Body.String())
 	if found == nil {
-		t.Fatalf("there is no %s", series)
+		t.Fatalf("%s is missing", series)
 	}
 	return must(strconv.ParseFloat(found[1], 64))
 }
@@ -43,20 +43,20 @@ func (n *Node) wantMetric(t *testing.T, series string, want float64) {
 	}
 }
 
-// awaitMetric waits until a series has reached a value.
+// awaitMetric waits until a series reaches a value.
 func (n *Node) awaitMetric(t *testing.T, series string, least float64) {
 	t.Helper()
 	for begin := time.Now(); ; <-time.After(2 * time.Millisecond) {
 		if got := metric(t, n.metrics, series); got >= least {
 			return
 		} else if time.Since(begin) > 30*time.Second {
-			t.Fatalf("%s is %v, want %v at least", series, got, least)
+			t.Fatalf("%s is %v, want at least %v", series, got, least)
 		}
 	}
 }
 
-// startTestNode starts a node that serves its own data unless it is told otherwise, and
-// stops it when the test ends.
+// startTestNode starts a node on new data. change can replace options. The node stops when the test
+// ends.
 func startTestNode(t *testing.T, change func(*Options)) *Node {
 	t.Helper()
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
@@ -91,12 +91,12 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// newKey makes an account on the Free plan, and a key for it.
+// newKey creates an account on the Free plan, and a key for it.
 func newKey(t *testing.T, in Store) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
 	account := must(in.CreateAccount(t.Context(), "cli:ada", "acme", free))
 	generated := must(petcat.GenerateKey(in.Environment(), rand.Reader))
-	asked := must(petcat.ParseNewKey(account.ID, petcat.KeyTerms{}, time.Now(), generated))
-	return must(in.CreateKey(t.Context(), "cli:ada", asked)), generated.Secret
+	parsed := must(petcat.ParseNewKey(account.ID, petcat.KeyTerms{}, time.Now(), generated))
+	return must(in.CreateKey(t.Context(), "cli:ada", parsed)), generated.Secret
 }

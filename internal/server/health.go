@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// checkInterval is how often a node checks its parts. So /readyz and the metrics show a
-	// failure within this time and checkTimeout, even without requests.
+	// checkInterval is the interval between a node's health checks. /readyz and the metrics show
+	// a failure within checkInterval and checkTimeout, even without requests.
 	checkInterval = time.Second
-	// checkTimeout is how long the store gets to respond to a check.
+	// checkTimeout is the time for the store to respond to a check.
 	checkTimeout = 2 * time.Second
 )
 
-// Readiness is the answer of /readyz.
+// Readiness is the response of /readyz.
 type Readiness struct {
-	// Status is "ready", "degraded" (the node serves requests, but something that it
-	// depends on is unavailable), "unavailable" (it has been for so long that the node
-	// refuses all requests), "starting", "draining", "drained" (by an operator) or "failed".
-	// With the last five, no requests should be sent to this node.
+	// Status is "ready", "degraded" (the node serves requests, but a dependency is unavailable),
+	// "unavailable" (a dependency has been unavailable so long that the node rejects all
+	// requests), "starting", "draining", "drained" (by an operator) or "failed". Proxies should
+	// send requests only to nodes that are ready or degraded.
 	Status string `json:"status"`
-	// Checks has, for each part of the node, "ok" or what is wrong.
+	// Checks has "ok" or the problem for each part of the node.
 	Checks map[string]string `json:"checks"`
-	// Since has, for each unhealthy part, when it became so.
+	// Since has the start of the problem for each unhealthy part.
 	Since map[string]time.Time `json:"since,omitempty"`
 }
 
@@ -37,13 +37,13 @@ type Readiness struct {
 // metrics and the console share it, so they always agree.
 type condition struct {
 	parts  []console.Part
-	failed bool // nothing can be written until the program is started again
+	failed bool // nothing can be written until the program is restarted
 	away   bool // every request is rejected, because the database has not responded for 30 s
 }
 
 const healthy = "ok"
 
-// check notes the condition of every part.
+// check updates the node's condition.
 func (n *Node) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -53,13 +53,13 @@ func (n *Node) check(ctx context.Context) {
 	}
 }
 
-// examine returns the condition of every part. stored is the result of a check of the store.
+// examine returns the current condition. stored is the result of a check of the store.
 func (n *Node) examine(stored error) *condition {
 	c := &condition{parts: []console.Part{{Name: "store"}, {Name: "limiter"}, {Name: "keyring"}}}
 	store, limiter, keyring := &c.parts[0], &c.parts[1], &c.parts[2]
 	switch e, ok := errors.AsType[*petcat.UnusableError](stored); {
 	case n.store.Err() != nil:
-		store.Problem, c.failed = "nothing can be written; check the disk and start petcat again, which recovers what is there", true
+		store.Problem, c.failed = "nothing can be written; check the disk, then restart petcat to recover", true
 	case ok:
 		store.Problem = e.Message
 	case stored != nil:
@@ -71,14 +71,14 @@ func (n *Node) examine(stored error) *condition {
 	counting := n.limiter.Err()
 	c.away = c.away || errors.Is(counting, ratelimit.ErrAway)
 	if counting != nil && c.away {
-		limiter.Problem = "the database has not counted requests for 30 seconds; all requests are refused"
+		limiter.Problem = "the database has not counted requests for 30 seconds; all requests are rejected"
 	} else if counting != nil {
 		limiter.Problem = "the database does not count requests; this node counts in memory"
 	}
 	return c
 }
 
-// after sets since when the parts have their problems: now, unless they had one before.
+// after sets the start of each problem: now, or the start of an earlier problem of the same part.
 func (c *condition) after(before *condition, now time.Time) *condition {
 	for i := range c.parts {
 		part := &c.parts[i]
@@ -93,7 +93,7 @@ func (c *condition) after(before *condition, now time.Time) *condition {
 	return c
 }
 
-// readiness returns the answer of /readyz, and whether requests should be sent to this node.
+// readiness returns the response of /readyz, and whether the node is ready for requests.
 func (n *Node) readiness() (r Readiness, ready bool) {
 	r = Readiness{"starting", make(map[string]string), make(map[string]time.Time)}
 	c := n.condition.Load()
@@ -125,7 +125,7 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 	return r, false
 }
 
-// readyz answers 200 while requests should be sent here, else 503.
+// readyz responds with 200 while the node is ready for requests, else with 503.
 func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	r, ready := n.readiness()
 	status := http.StatusServiceUnavailable
@@ -135,8 +135,8 @@ func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, r)
 }
 
-// livez answers 200 for as long as the process can answer at all. A supervisor should
-// restart the process only when it does not.
+// livez always responds with 200. A supervisor should restart the process only if it gets no
+// response.
 func livez(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

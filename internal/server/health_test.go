@@ -15,8 +15,8 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// TestSince: the answer of /readyz says since when each part is unhealthy.
-func TestSince(t *testing.T) {
+// TestUnhealthySince: the start of a problem stays until the part is healthy again.
+func TestUnhealthySince(t *testing.T) {
 	t.Parallel()
 	begun := time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
 	now := begun
@@ -40,7 +40,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// jumpingClock is the machine's clock, and can be set ahead.
+// jumpingClock is the system clock, and can be set ahead.
 type jumpingClock struct {
 	clock.System
 
@@ -52,10 +52,9 @@ func (c *jumpingClock) Read() clock.Reading {
 	return clock.Reading{Wall: r.Wall + ahead, Mono: r.Mono + ahead}
 }
 
-// TestDatabaseAway: while the database does not respond, memory counts and /readyz says so.
-// After 30 s everything is 503. The node notices by itself, without a request, when the
-// database is back.
-func TestDatabaseAway(t *testing.T) {
+// TestDatabaseOutage: while the database does not respond, the node counts in memory, and /readyz
+// reports it. After 30 s, all requests get 503. The node recovers without any request.
+func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	database, clock := pgtest.New(t), &jumpingClock{System: clock.NewSystem()}
 	t.Cleanup(database.Resume)
@@ -92,7 +91,7 @@ func TestDatabaseAway(t *testing.T) {
 	spend := func() (ratelimit.Decision, error) {
 		return n.limiter.Spend(t.Context(), ratelimit.Charge{Account: key.Account, Key: key.ID, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}})
 	}
-	eventually("the database decides, and tells its revision", func() bool {
+	eventually("the database decides, and returns its revision", func() bool {
 		d, err := spend()
 		return err == nil && d.Newest == must(n.store.Revision(t.Context()))
 	})
@@ -101,7 +100,7 @@ func TestDatabaseAway(t *testing.T) {
 
 	database.Suspend()
 	if d, err := spend(); err != nil || d.Newest != 0 {
-		t.Errorf("while the database stands still: %+v, %v; want a decision of memory", d, err)
+		t.Errorf("during the outage: %+v, %v; want a decision from memory", d, err)
 	}
 	n.wantMetric(t, "petcat_limiter_local_total", local+1)
 	eventually("the node is degraded", is("degraded", true))
@@ -124,8 +123,8 @@ func TestDatabaseAway(t *testing.T) {
 	wantStatus(list, http.StatusOK)
 }
 
-// TestRefusedLogin: what a server would say at its start, a running node says of its store.
-func TestRefusedLogin(t *testing.T) {
+// TestRejectedLogin: /readyz reports a rejected login with the same sentence as a failed start.
+func TestRejectedLogin(t *testing.T) {
 	t.Parallel()
 	var shared pgtest.Shared
 	t.Cleanup(shared.Remove)
@@ -146,7 +145,7 @@ func TestRefusedLogin(t *testing.T) {
 			if r, _ := n.readiness(); strings.Contains(r.Checks["store"], want) {
 				return
 			} else if time.Since(begin) > 30*time.Second {
-				t.Fatalf("the store is not %q: %+v", want, r)
+				t.Fatalf("the store does not become %q: %+v", want, r)
 			}
 		}
 	}

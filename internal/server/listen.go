@@ -16,42 +16,42 @@ import (
 	"petcat/internal/config"
 )
 
-// Timeouts and bounds of both servers.
+// Timeouts and limits of both servers.
 const (
 	headerTimeout = 5 * time.Second  // for the headers of a request
-	bodyTimeout   = 10 * time.Second // for its body, after them
+	bodyTimeout   = 10 * time.Second // for its body, after the headers
 	writeTimeout  = 30 * time.Second // for a response; httpapi extends it for each piece of a long one
 	idleTimeout   = time.Minute
-	// headerBytes is 4 KiB less than net/http allows for a request line and its headers over
-	// HTTP/1.1. A client can make a header of one byte cost a hundred.
+	// headerBytes is MaxHeaderBytes. Over HTTP/1.1, net/http accepts 4 KiB more. The limit is
+	// low because a header of one byte can use a hundred bytes of memory.
 	headerBytes = 12 << 10
-	// http2StallTimeout ends connections whose clients read nothing at all. The timeouts above
-	// end single streams.
+	// http2StallTimeout ends connections whose clients stop reading. The timeouts above end
+	// only streams.
 	http2StallTimeout = 15 * time.Second
-	// http2Streams bounds the memory of a connection whose client reads no responses. Each of
-	// them takes some 15 KB.
+	// http2Streams limits the memory of a connection whose client reads no responses: a
+	// stream takes about 15 KB.
 	http2Streams = 8
-	// http2Window is the smallest that HTTP/2 allows for a connection, in bytes: what a
-	// client sends before a handler reads it waits in memory.
+	// http2Window is the receive window of a connection in bytes, the minimum of HTTP/2.
+	// Unread data stays in memory.
 	http2Window = 65_535
 
-	// mostConnections bounds the memory of the API's connections, mostAdminConnections
-	// that of the admin listener's, where the limit of open files does not.
+	// mostConnections and mostAdminConnections limit the memory of the connections, if the
+	// limit of open files allows more.
 	mostConnections      = 16_384
 	mostAdminConnections = 1_024
-	// reservedFiles is how many files the rest of the process may have open: the
-	// database's files or connections, and the log.
+	// reservedFiles is the number of files for the rest of the process: the database's files
+	// or connections, and the log.
 	reservedFiles = 64
 )
 
-// listen opens both sockets.
+// listen opens both sockets, and loads the certificate.
 func (n *Node) listen(ctx context.Context) (err error) {
 	s := n.Settings
 	if s.TLS() {
 		if n.certificate, err = loadCertificate(s.TLSCert, s.TLSKey, n.Clock, n.Log.Logger); err != nil {
 			return err
 		}
-		n.every(certificateInterval, n.certificate.reread)
+		n.every(certificateInterval, n.certificate.reload)
 		n.metrics.Read("petcat_tls_certificate_expiry_timestamp_seconds", func() float64 { return float64(n.certificate.leaf().NotAfter.Unix()) })
 	}
 	most, mostAdmin := connectionLimits(fileLimit())
@@ -69,7 +69,7 @@ func (n *Node) open(ctx context.Context, flag, address string, most int) (*limit
 	if err != nil {
 		return nil, err
 	}
-	// It is closed already if it was served.
+	// A served listener is already closed.
 	n.onClose(func(context.Context) error { _ = l.Close(); return nil })
 	return &limitedListener{TCPListener: l, slots: make(chan struct{}, most)}, nil
 }
@@ -79,11 +79,11 @@ func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, erro
 	l, err := listener.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("another program already listens on %s; stop it, or choose another address with --%s: %w", address, flag, syscall.EADDRINUSE)
+		return nil, fmt.Errorf("another program listens on %s; stop it, or choose another address with --%s: %w", address, flag, syscall.EADDRINUSE)
 	case errors.Is(err, syscall.EACCES):
-		return nil, config.Errorf("this user is not allowed to listen on %s; ports below 1024 need a privilege; choose another with --%s: %w", address, flag, syscall.EACCES)
+		return nil, config.Errorf("this user may not listen on %s, because ports below 1024 need a privilege; choose another address with --%s: %w", address, flag, syscall.EACCES)
 	case err != nil:
-		// Only what the system said, without the names of its calls.
+		// Drop the names of system calls.
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			err = errno
 		}
@@ -92,8 +92,8 @@ func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, erro
 	return l.(*net.TCPListener), nil
 }
 
-// CheckListeners opens both listeners, and closes them again, so that petcat doctor can say
-// beforehand whether a node would start.
+// CheckListeners opens and closes both listeners, so that petcat doctor can check whether a node
+// could start.
 func CheckListeners(ctx context.Context, s config.Settings) error {
 	for _, l := range []struct{ flag, address string }{{"listen", s.Listen}, {"admin-listen", s.AdminListen}} {
 		opened, err := listenOn(ctx, l.flag, l.address)
@@ -105,25 +105,24 @@ func CheckListeners(ctx context.Context, s config.Settings) error {
 	return nil
 }
 
-// connectionLimits returns how many connections each listener may have, so that the process
-// never runs out of file descriptors: the API gets seven eighths of them, without the
-// reserved ones, and the admin listener the rest.
+// connectionLimits returns the maximum number of connections of each listener, so that the process
+// never runs out of file descriptors. The API gets 7/8 of them minus the reserved ones, the admin
+// listener 1/8.
 func connectionLimits(files int64) (api, admin int) {
 	return int(max(16, min(mostConnections, files-files/8-reservedFiles))), int(max(16, min(mostAdminConnections, files/8)))
 }
 
-// limitedListener has a bounded number of open connections. While it has that many, new
-// ones wait in the system's queue. In contrast to those of netutil.LimitListener, its
-// connections can be counted, and keep CloseWrite, with which net/http lets a last response
-// arrive.
+// limitedListener limits the number of open connections. Further connections wait in the system's
+// queue. Unlike netutil.LimitListener, it counts connections, and keeps their CloseWrite method,
+// which net/http needs to deliver a last response.
 type limitedListener struct {
 	*net.TCPListener
 
-	slots chan struct{} // has one element for each open connection, and for the next one
+	slots chan struct{} // one element for each open connection, and one for Accept
 	open  atomic.Int64  // connections
 }
 
-// Accept waits until there is a slot, and for the next connection.
+// Accept waits for a free slot, then for a connection.
 func (l *limitedListener) Accept() (net.Conn, error) {
 	l.slots <- struct{}{}
 	c, err := l.AcceptTCP()
@@ -146,7 +145,7 @@ func (c *limitedConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// serve starts a server on a socket. If it fails, its error goes to n.failed.
+// serve starts a server on a socket. If it fails, it sends the error to n.failed.
 func (n *Node) serve(socket net.Listener, secure bool, h http.Handler) *http.Server {
 	s := newHTTPServer(h, n.Log.Logger)
 	if secure {
@@ -169,7 +168,7 @@ func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               headerBytes,
 		DisableGeneralOptionsHandler: true,
-		// net/http logs what clients do wrong below HTTP, which is of no interest above debug.
+		// net/http logs malformed requests and TLS errors of clients.
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          http2Streams,

@@ -23,7 +23,7 @@ func (l oneConn) Accept() (net.Conn, error) {
 func (l oneConn) Close() error   { return nil }
 func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A client that sends nothing more is let go in time.
+// TestTimeouts: connections of idle clients are closed.
 func TestTimeouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent string
@@ -49,9 +49,9 @@ func TestTimeouts(t *testing.T) {
 				if _, err := io.Copy(io.Discard, client); err != nil {
 					t.Error(err)
 				}
-				// net/http delays the end of a connection whose client may still send.
+				// net/http delays closing a connection while the client may still send.
 				if took := time.Since(begin).Truncate(time.Second); took != c.want {
-					t.Errorf("it is closed after %s, want %s", took, c.want)
+					t.Errorf("closed after %s, want %s", took, c.want)
 				}
 			})
 		})
@@ -69,7 +69,7 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
-// A connection beyond the limit waits until another one is closed.
+// TestLimitedListener: a connection over the limit waits until another connection closes.
 func TestLimitedListener(t *testing.T) {
 	t.Parallel()
 	l := &limitedListener{TCPListener: must(listenOn(t.Context(), "listen", "127.0.0.1:0")), slots: make(chan struct{}, 1)}
@@ -89,7 +89,7 @@ func TestLimitedListener(t *testing.T) {
 		if n := l.open.Load(); n != 1 {
 			t.Errorf("%d connections are open", n)
 		}
-		for range 2 { // closing twice makes no second slot
+		for range 2 { // the second Close frees no slot
 			_ = c.Close()
 		}
 	}
@@ -97,6 +97,6 @@ func TestLimitedListener(t *testing.T) {
 	_ = l.Close()
 	_ = last.Close()
 	if c, open := <-accepted; open {
-		t.Errorf("%v was accepted after the end", c)
+		t.Errorf("%v was accepted after Close", c)
 	}
 }

@@ -1,18 +1,18 @@
-// Package server runs one node. It wires the two listeners, one for the API and one
-// for metrics and health, to the data, the limiter and the keyring.
+// Package server runs one node. It connects two listeners, one for the API and one for metrics,
+// health and operators, to the store, the limiter and the keyring.
 //
-// It prints nothing, reads no environment and no flag, and handles no signal: the
-// command that starts it does. It contains no rule of the domain and no SQL.
+// Flags, environment variables, signals and output belong to the command that starts the node.
+// The package contains no domain rules and no SQL.
 //
-// The admin listener responds at once: until the data is loaded, /readyz says that the node
-// is starting. Connections of the API wait meanwhile. When the data cannot be
-// opened, [Start] fails. When something becomes unavailable later, /readyz and the
-// metrics show it, and the node continues: without the database it serves the list
-// in memory, refuses creates and counts requests in memory; after 30 s it refuses every
-// request.
-// [Node.Run] returns with an error when a listener failed, when the embedded database can
-// no longer be written safely, and when PostgreSQL does not continue what the node has read
-// of it (decision 0005). What is in the store is then correct, and a restart reads it.
+// The admin listener responds immediately: until the data is loaded, /readyz reports that the
+// node is starting, and API connections wait. If the data cannot be opened, [Start] fails. If a
+// component fails later, the node continues, and /readyz and the metrics report the failure.
+// Without the database, the node serves the list in memory, rejects creates and counts requests
+// in memory; after 30 s it rejects all requests.
+//
+// [Node.Run] returns an error if a listener fails, if SQLite can no longer be written safely, or
+// if the history of the PostgreSQL database changed (decision 0005). The stored data is then
+// correct, and a restart reads it.
 package server
 
 import (
@@ -46,47 +46,47 @@ import (
 	"petcat/internal/usage"
 )
 
-// Options are what a node is made of.
+// Options for a [Node].
 type Options struct {
 	Settings config.Settings
 	Clock    clock.Clock
 	Log      *logging.Log
-	// Version is shown in the log, the metrics, the console and backups, and Revision in the
-	// metrics.
+	// The log, the metrics, the console and backups contain Version; the metrics contain
+	// Revision.
 	Version, Revision string
-	// Environ has the variables of the environment. The node reads NOTIFY_SOCKET (systemd) and
-	// those of OpenTelemetry (OTEL_…).
+	// Environ are the environment variables. The node reads NOTIFY_SOCKET (systemd) and the
+	// OTEL_ variables (OpenTelemetry).
 	Environ map[string]string
 }
 
-// Node is one running server, wired.
+// Node is one running server.
 type Node struct {
 	Options
 
-	id      string // names this process among the nodes
+	id      string // random, of this process
 	metrics *metrics.Metrics
 	proxies *clientnet.Proxies
-	failed  chan error // gets an error when a listener fails
+	failed  chan error // receives the error of a failed listener
 
 	draining  atomic.Bool
-	condition atomic.Pointer[condition]     // by the last check; nil while the node is starting
-	nodes     atomic.Pointer[[]petcat.Node] // all that run, by the last beat
-	inFlight  atomic.Int64                  // requests of the API
+	condition atomic.Pointer[condition]     // from the last check; nil while the node is starting
+	nodes     atomic.Pointer[[]petcat.Node] // the running nodes, from the last heartbeat
+	inFlight  atomic.Int64                  // API requests
 
 	background context.Context //nolint:containedctx // of the goroutines in running
 	stop       context.CancelFunc
 	running    sync.WaitGroup
-	closers    []func(context.Context) error // of what the steps opened, in that order
+	closers    []func(context.Context) error // close runs them in reverse order
 
-	// What the steps of Start make, in that order.
+	// The steps of Start set these fields, in this order.
 	certificate *certificate // nil without TLS
 	apiSocket   *limitedListener
 	adminSocket *limitedListener
 	adminMux    *http.ServeMux
 	store       Store
 	list        categoryList
-	counters    petcat.QuotaStore // where nodes count together; nil if there can be only one
-	tracing     *tracing.Tracing  // nil without
+	counters    petcat.QuotaStore // counters that nodes share; nil with SQLite
+	tracing     *tracing.Tracing  // nil if disabled
 	usage       *usage.Meter
 	limiter     *ratelimit.Limiter
 	keyring     *keyring.Keyring
@@ -94,18 +94,18 @@ type Node struct {
 	api         *http.Server
 }
 
-// Start returns a node that is ready. The caller must call Shutdown.
+// Start starts a node and returns when it is ready. The caller must call Shutdown.
 //
-// An error is a [config.Error] when a setting, or what it points to, cannot be used.
+// The error is a [config.Error] if a setting, or a file or server that it names, cannot be used.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{
 		Options: o, id: rand.Text(), metrics: metrics.New(o.Version, o.Revision),
 		proxies: clientnet.NewProxies(o.Settings.TrustedProxies, o.Log.Logger), failed: make(chan error, 2),
 	}
-	// Until the node closes, requests in flight need what runs in the background.
+	// Requests in flight need the background goroutines until the node closes.
 	n.background, n.stop = context.WithCancel(context.WithoutCancel(ctx))
 	for _, step := range []func(context.Context) error{
-		n.listen, // first: an address that is in use is the most common mistake
+		n.listen, // first, because an address in use is the most common error
 		n.serveAdmin,
 		n.openStore,
 		n.startTracing,
@@ -119,7 +119,7 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 		n.serveAPI,
 	} {
 		if err := step(ctx); err != nil {
-			_ = n.close(ctx) // the caller reports why the node cannot start
+			_ = n.close(ctx) // the first error is more useful
 			return nil, err
 		}
 	}
@@ -129,8 +129,8 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 // onClose registers fn to run at close, before the functions registered earlier.
 func (n *Node) onClose(fn func(context.Context) error) { n.closers = append(n.closers, fn) }
 
-// repeat calls fn in the background, again and again until the node closes, each time after
-// the duration that wait returns.
+// repeat calls fn in the background until the node closes. Before each call it waits for the
+// duration that wait returns.
 func (n *Node) repeat(wait func() time.Duration, fn func(context.Context)) {
 	n.running.Go(func() {
 		for {
@@ -148,7 +148,7 @@ func (n *Node) every(interval time.Duration, fn func(context.Context)) {
 	n.repeat(func() time.Duration { return interval }, fn)
 }
 
-// startTracing sends traces and metrics to a collector, if the environment names one.
+// startTracing starts to send traces and metrics if the environment names a collector.
 func (n *Node) startTracing(ctx context.Context) (err error) {
 	n.tracing, err = tracing.Start(ctx, tracing.Options{
 		Environ: n.Environ, Metrics: n.metrics.Gatherer(), Version: n.Version, Node: n.id, Deployed: string(n.store.Environment()), Logger: n.Log.Logger,
@@ -157,8 +157,8 @@ func (n *Node) startTracing(ctx context.Context) (err error) {
 	return err
 }
 
-// recordUsage starts to write what requests used. The first write is before any request is
-// admitted: only a node that the usage history knows leaves a gap in it when it is killed.
+// recordUsage starts to write the usage history. The first flush is before any request is admitted,
+// so that the history knows this node and shows a gap if it is killed.
 func (n *Node) recordUsage(ctx context.Context) error {
 	n.usage = usage.New(usage.Options{Node: n.id, Clock: n.Clock, Logger: n.Log.Logger})
 	n.usage.Open(n.store)
@@ -169,18 +169,18 @@ func (n *Node) recordUsage(ctx context.Context) error {
 	return nil
 }
 
-// sweepInterval is how often the limiter drops the accounts of past days.
+// sweepInterval is the interval at which the limiter drops accounts of past days.
 const sweepInterval = 10 * time.Minute
 
-// limitRequests starts to count: in memory if this is the only node, else in the database.
-// Each ban is counted in the metrics and logged.
+// limitRequests starts the limiter. With SQLite it counts in memory, with PostgreSQL in the
+// database.
 func (n *Node) limitRequests(context.Context) error {
 	n.limiter = ratelimit.New(ratelimit.Options{
 		Clock: n.Clock, Logger: n.Log.Logger, Counters: n.counters, DayUsed: n.store.DayUsed, Observe: n.metrics.Charge,
 		Bans: n.Settings.Bans, SaveBan: n.store.SaveBan,
 		Banned: func(b petcat.Ban) {
 			n.metrics.Banned(b.Shadow)
-			n.Log.Info("a key was banned", "key", b.Key, "account", b.Account, "level", b.Level,
+			n.Log.Info("key banned", "key", b.Key, "account", b.Account, "level", b.Level,
 				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
 		},
 	})
@@ -193,8 +193,7 @@ func (n *Node) limitRequests(context.Context) error {
 	return nil
 }
 
-// followChanges reads the keys and the bans, and starts to follow what other processes
-// change.
+// followChanges loads the keys and bans, and starts to follow the changes of other processes.
 func (n *Node) followChanges(ctx context.Context) (err error) {
 	n.keyring, err = keyring.Load(ctx, keyring.Options{
 		Environment: n.store.Environment(), Store: n.store, Clock: n.Clock, Logger: n.Log.Logger, Ban: n.limiter.ApplyBan,
@@ -209,7 +208,7 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 	return nil
 }
 
-// serveAPI takes the connections of the API, which wait since the sockets were opened.
+// serveAPI starts to accept API connections, which have waited since the socket was opened.
 func (n *Node) serveAPI(context.Context) error {
 	public, page := n.PublicURL(), reference.Handler(n.Settings.PublicURL)
 	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute)
@@ -238,8 +237,8 @@ func (n *Node) serveAPI(context.Context) error {
 	return nil
 }
 
-// customerPages returns the customer's pages; nil if they are not to be served. Cookies of no
-// session count with the failed attempts at the API.
+// customerPages returns the handler of the customer's pages, nil if they are disabled. Invalid
+// session cookies count as failed attempts, like invalid API keys.
 func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Handler {
 	if !n.Settings.CustomerPages {
 		return nil
@@ -253,9 +252,8 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 	})
 }
 
-// Run logs that the node is ready, and serves until ctx ends, which is no error, or
-// until it cannot go on: a listener failed, or the program has to be started again before
-// the data can be written, or trusted. It logs each value of reload.
+// Run serves until ctx ends, and returns nil. It returns an error if a listener failed, or if the
+// program must be restarted to write or trust the data. It logs each value of reload.
 func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 	n.Log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
 		"listen", n.apiSocket.Addr().String(),
@@ -265,43 +263,42 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 	for {
 		select {
 		case <-reload:
-			n.Log.InfoContext(ctx, "SIGHUP received: certificates are reread within a second whenever they change, and nothing else is")
+			n.Log.InfoContext(ctx, "SIGHUP received; certificates are reloaded automatically when their files change")
 		case <-ctx.Done():
-			n.Log.InfoContext(ctx, "stopping: finishing the requests in flight")
+			n.Log.InfoContext(ctx, "shutting down")
 			return nil
 		case err := <-n.failed:
 			return err
 		case <-n.store.Failed():
 			err := n.store.Err()
 			if errors.Is(err, postgres.ErrHistory) {
-				_ = n.api.Close() // the list in memory may contain writes that the database no longer has
-				return fmt.Errorf("the database history changed (failover or restore); start petcat again, which reads what is there: %w", err)
+				_ = n.api.Close() // the list in memory may contain writes that the database lost
+				return fmt.Errorf("the database history changed (failover or restore); restart petcat to read the current data: %w", err)
 			}
-			return fmt.Errorf("the store failed and cannot be written until petcat is started again, which recovers from what is on disk: %w", err)
+			return fmt.Errorf("the store failed and cannot be written; restart petcat to recover from the data on disk: %w", err)
 		}
 	}
 }
 
-// PublicURL returns the address that clients use, without a slash at the end: the one
-// that was set, or where the listener can be reached from this machine.
+// PublicURL returns the URL that clients use, without a trailing slash: the setting, or by default
+// the listener's URL on this machine.
 func (n *Node) PublicURL() string {
 	return cmp.Or(n.Settings.PublicURL, config.LocalURL(n.apiSocket.Addr().String(), n.Settings.TLS()))
 }
 
-// AdminURL returns where the admin listener can be reached from this machine.
+// AdminURL returns the URL of the admin listener on this machine.
 func (n *Node) AdminURL() string {
 	return config.LocalURL(n.adminSocket.Addr().String(), n.Settings.AdminTLS())
 }
 
-// ConsoleURL returns where browsers find the console: the one that was set, or where the
-// admin listener can be reached from this machine.
+// ConsoleURL returns the URL of the console in browsers: the setting, or by default AdminURL.
 func (n *Node) ConsoleURL() string { return cmp.Or(n.Settings.ConsoleURL, n.AdminURL()) }
 
-// Store returns the data that the node serves.
+// Store returns the node's store.
 func (n *Node) Store() Store { return n.store }
 
-// Identify returns the account of a key, or the error with which a request with this key would
-// be refused before the limits are considered, such as that the key is revoked.
+// Identify returns the account of a key, or the error that a request with the key would get, for
+// example because the key is revoked. It ignores limits.
 func (n *Node) Identify(ctx context.Context, key petcat.Secret) (petcat.AccountID, error) {
 	caller, err := n.keyring.Identify(ctx, key.Reveal(), n.Clock.Read())
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"petcat/internal/usage"
 )
 
-// observe counts one request of the API in the metrics and the usage history, and logs it.
+// observe logs a request. It counts an API request in the metrics and the usage history.
 func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
@@ -27,7 +27,7 @@ func (n *Node) observe(r *httpapi.Record) {
 	n.Log.Access(&r.Access)
 }
 
-// refusalOf returns what operators see of a request that was refused or failed.
+// refusalOf returns the record of a rejected or failed request for operators.
 func refusalOf(r *httpapi.Record) petcat.Refusal {
 	d := r.Decision
 	refusal := petcat.Refusal{
@@ -41,17 +41,17 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 	return refusal
 }
 
-// trace makes the span of a request, if spans are sent.
+// trace records the span of a request, if tracing is enabled.
 func (n *Node) trace(r *httpapi.Record) {
 	if n.tracing == nil {
 		return
 	}
-	about := map[string]string{"error.type": string(r.Code), "petcat.request_id": r.RequestID}
-	if r.Operation != "" {
-		about["http.request.method"] = r.Method // else the caller may have invented it
+	attributes := map[string]string{"error.type": string(r.Code), "petcat.request_id": r.RequestID}
+	if r.Operation != "" { // else the method may be any text
+		attributes["http.request.method"] = r.Method
 	}
 	if r.Account != 0 {
-		about["petcat.account"] = r.Account.String()
+		attributes["petcat.account"] = r.Account.String()
 	}
-	n.tracing.Request(r.RequestHeader, string(r.Operation), r.Status, r.At, r.Duration, about)
+	n.tracing.Request(r.RequestHeader, string(r.Operation), r.Status, r.At, r.Duration, attributes)
 }

@@ -10,23 +10,22 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// failingWriter is a log whose disk is full.
+// failingWriter is a log on a full disk.
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
-func TestMetricsOfALogThatIsLost(t *testing.T) {
+func TestLostLogWritesMetric(t *testing.T) {
 	t.Parallel()
 	n := startTestNode(t, func(o *Options) { *o = testOptions(t, o.Settings.Data, failingWriter{}) })
-	n.Log.Warn("a line that is lost")
+	n.Log.Warn("lost")
 	n.Log.Flush()
 	if metric(t, n.metrics, "petcat_log_writes_lost_total") == 0 {
-		t.Error("the metrics do not tell of lines that are lost")
+		t.Error("the lost line is not counted")
 	}
 }
 
-// A clock that differs from the database's, and so from those of the other nodes.
-func TestMetricsOfAClockThatIsAhead(t *testing.T) {
+func TestClockOffsetMetric(t *testing.T) {
 	t.Parallel()
 	var server pgtest.Shared
 	t.Cleanup(server.Remove)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCustomerPages: they are where the setting asks for them, they take forms, and without TLS
-// other machines are told what is missing.
+// TestCustomerPages: the pages are served only if enabled, accept forms, and without TLS reject other
+// machines.
 func TestCustomerPages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -18,7 +18,7 @@ func TestCustomerPages(t *testing.T) {
 	}{
 		"off":            {false, "https://api.example.com", http.StatusNotFound, http.StatusNotFound},
 		"without TLS":    {true, "http://api.example.com", http.StatusForbidden, http.StatusForbidden},
-		"behind a proxy": {true, "https://api.example.com", http.StatusOK, http.StatusForbidden}, // it is no link
+		"behind a proxy": {true, "https://api.example.com", http.StatusOK, http.StatusForbidden}, // an invalid token
 	} {
 		n := startTestNode(t, func(o *Options) { o.Settings.CustomerPages, o.Settings.PublicURL = c.pages, c.publicURL })
 		for method, want := range map[string]int{http.MethodGet: c.get, http.MethodPost: c.post} {

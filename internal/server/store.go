@@ -26,17 +26,17 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	// LogLevel returns the log level that an operator set for all nodes, and when it expires; the
 	// zero time if none was set.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
-	// OnAccessChange sets what is called after each change of an account, a key or a ban by
-	// this process.
+	// OnAccessChange sets a function that is called after each change of an account, a key or
+	// a ban by this process.
 	OnAccessChange(fn func(context.Context))
-	// Clean deletes what has expired.
+	// Clean deletes expired rows.
 	Clean(ctx context.Context) error
-	// Created reports whether opening the store created the data.
+	// Created reports whether the data was created when the store was opened.
 	Created() bool
-	// Check returns why the data cannot be read or written now.
+	// Check returns an error if the data cannot be read or written now.
 	Check(ctx context.Context) error
-	// Failed returns a channel that is closed when nothing can be written until the
-	// program is started again. Err then says why.
+	// Failed returns a channel that is closed if nothing can be written until the program is
+	// restarted. Err then returns the reason.
 	Failed() <-chan struct{}
 	Err() error
 	Close() error
@@ -44,14 +44,14 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 
 // categoryList is the list of categories that a node serves.
 type categoryList interface {
-	// Current returns the list, and how old it may be. newest is the newest revision of the
-	// store, if that was read since the list was asked for, or 0.
+	// Current returns the list, and its maximum age. newest is the newest revision in the store,
+	// if it was read after the request arrived, or 0.
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
-	// Count returns how many categories are in memory, without a query.
+	// Count returns the number of categories in memory, without a query.
 	Count() int64
 }
 
-// openStore opens the data, and reads the categories into memory.
+// openStore opens the store, and loads the categories into memory.
 func (n *Node) openStore(ctx context.Context) error {
 	open, place := n.openPostgres, postgres.Place(n.Settings.Database)
 	if n.Settings.UsesSQLite() {
@@ -61,7 +61,7 @@ func (n *Node) openStore(ctx context.Context) error {
 		return err
 	}
 	if n.store.Created() {
-		n.Log.InfoContext(ctx, "there was no data, so a new deployment was created: it knows no keys yet", "place", place, "environment", n.store.Environment())
+		n.Log.InfoContext(ctx, "new deployment created, without keys", "place", place, "environment", n.store.Environment())
 	}
 	n.metrics.Read("petcat_categories", func() float64 { return float64(n.list.Count()) })
 	n.metrics.Read("petcat_store_up", func() float64 {
@@ -71,8 +71,8 @@ func (n *Node) openStore(ctx context.Context) error {
 	return nil
 }
 
-// openSQLite opens the file in the data directory, of which this process is the only server:
-// each commit is handed to the list before it is acknowledged.
+// openSQLite opens the file in the data directory. This process is its only server, so each commit
+// is added to the list before it is acknowledged.
 func (n *Node) openSQLite(ctx context.Context) error {
 	dir, err := datadir.Open(n.Settings.Data, n.Settings.Init)
 	if err != nil {
@@ -86,7 +86,7 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	var list *catalog.Catalog
 	st, err := sqlite.Open(ctx, sqlite.Options{
 		Dir: dir, Environment: n.Settings.Environment, Clock: n.Clock, Logger: n.Log.Logger, Serving: true,
-		// No category is written before list is set below.
+		// list is set below, before any category is written.
 		CategoriesCommitted: func(created []petcat.RevisedCategory) { list.Apply(created) },
 		CommitObserved:      n.metrics.Commit,
 	})
@@ -94,8 +94,8 @@ func (n *Node) openSQLite(ctx context.Context) error {
 		return err
 	}
 	n.onClose(func(context.Context) error { return st.Close() })
-	// This node is the only one, so all others have ended. If this fails, the store's
-	// periodic cleaning does it later.
+	// This node is the only one, so all earlier nodes have ended. If this fails, Clean does it
+	// later.
 	_ = st.NoteKilledNodes(ctx, 0)
 	list = catalog.New(st.Dataset())
 	n.store, n.list = st, list
@@ -107,8 +107,8 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	return list.Load(ctx, st)
 }
 
-// openPostgres opens a database that several nodes share. Before each list, it is asked for
-// what other nodes have changed.
+// openPostgres opens a database that several nodes can share. Before it serves a list, the node
+// checks for changes by other nodes.
 func (n *Node) openPostgres(ctx context.Context) error {
 	st, err := postgres.Open(ctx, postgres.Options{
 		URL: n.Settings.Database, Environment: n.Settings.Environment, Clock: n.Clock, Serving: true, MustExist: !n.Settings.Init,
@@ -136,6 +136,6 @@ func (n *Node) openPostgres(ctx context.Context) error {
 	if err := list.Load(ctx, st); err != nil {
 		return err
 	}
-	n.every(checkInterval, list.Check) // so that its age is known without requests
+	n.every(checkInterval, list.Check) // its age is also known without requests
 	return nil
 }

@@ -16,8 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestTracing: a collector gets a span of each request, in the trace of its caller, and the
-// metrics.
+// TestTracing: a collector receives the metrics, and a span for each request in the caller's trace.
 func TestTracing(t *testing.T) {
 	bodies := map[string]chan []byte{"/v1/traces": make(chan []byte, 100), "/v1/metrics": make(chan []byte, 100)}
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -37,7 +36,7 @@ func TestTracing(t *testing.T) {
 	res := must(client.Do(r))
 	_ = res.Body.Close()
 	n.awaitMetric(t, `petcat_requests_total{code="201",operation="createCategory"}`, 1)
-	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil { // sends what is left
+	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil { // sends buffered spans
 		t.Error(err)
 	}
 	next := func(path string) []byte {
@@ -45,7 +44,7 @@ func TestTracing(t *testing.T) {
 		case body := <-bodies[path]:
 			return body
 		case <-time.After(30 * time.Second):
-			t.Fatalf("nothing was sent to %s", path)
+			t.Fatalf("no request to %s", path)
 			return nil
 		}
 	}
@@ -56,13 +55,13 @@ func TestTracing(t *testing.T) {
 	span := traces.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0]
 	if span.GetName() != "createCategory" || hex.EncodeToString(span.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" ||
 		hex.EncodeToString(span.GetParentSpanId()) != "b7ad6b7169203331" || span.GetEndTimeUnixNano() <= span.GetStartTimeUnixNano() {
-		t.Errorf("the span is %v", span)
+		t.Errorf("span: %v", span)
 	}
 	if text := traces.String(); !strings.Contains(text, `"petcat"`) || !strings.Contains(text, "201") || strings.Contains(text, secret.Reveal()) {
-		t.Errorf("the traces are %s", text)
+		t.Errorf("traces: %s", text)
 	}
 	var metrics v1.ExportMetricsServiceRequest
 	if err := proto.Unmarshal(next("/v1/metrics"), &metrics); err != nil || !strings.Contains(metrics.String(), "petcat_requests_total") {
-		t.Errorf("the metrics are %v, %s", err, metrics.String())
+		t.Errorf("metrics: %v, %s", err, metrics.String())
 	}
 }
