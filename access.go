@@ -28,11 +28,6 @@ type AccessChange struct {
 	Bans     []Ban
 }
 
-// Empty reports whether nothing changed.
-func (c AccessChange) Empty() bool {
-	return len(c.Keys) == 0 && len(c.Accounts) == 0 && len(c.Bans) == 0
-}
-
 // ManagementStore has what operators' tools manage.
 type ManagementStore interface { //nolint:interfacebloat // a sum of small ones
 	AccountStore

@@ -183,11 +183,6 @@ func NoSuchCategory() *Error {
 	return Errorf(CodeNotFound, "there is no category with this id; it may have been deleted")
 }
 
-// CategoryInUse returns the error for deleting a category that has pets.
-func CategoryInUse() *Error {
-	return Errorf(CodeCategoryInUse, "pets use this category, so it cannot be deleted")
-}
-
 // RevisedCategory is a category as of a revision.
 type RevisedCategory struct {
 	Category
@@ -265,14 +260,14 @@ func (r textRule) check(s string) error {
 	case !r.blank && strings.IndexFunc(s, visible) < 0:
 		return fail("contain something besides white space")
 	}
+	rule := "not contain control characters (found U+%04X)"
+	if r.lines {
+		rule = "not contain control characters other than tab and line breaks (found U+%04X)"
+	}
 	for _, c := range s {
-		if !unicode.IsControl(c) || r.lines && (c == '\t' || c == '\n' || c == '\r') {
-			continue
+		if unicode.IsControl(c) && (!r.lines || c != '\t' && c != '\n' && c != '\r') {
+			return fail(rule, c)
 		}
-		if r.lines {
-			return fail("not contain control characters other than tab and line breaks (found U+%04X)", c)
-		}
-		return fail("not contain control characters (found U+%04X)", c)
 	}
 	return nil
 }

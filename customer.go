@@ -2,6 +2,7 @@ package petcat
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -44,13 +45,11 @@ const MaxPlanNote = 1_000
 // ParseNewPlanRequest checks the plan that an account wants, and its note. It returns an
 // [Error] with [CodeInvalidField].
 func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, error) {
-	for _, p := range Plans() {
-		if string(p) == plan {
-			err := (textRule{field: "note", called: "the note", maxRunes: MaxPlanNote, lines: true, blank: true}).check(note)
-			return NewPlanRequest{account: account, plan: p, note: note}, err
-		}
+	if !slices.Contains(Plans(), Plan(plan)) {
+		return NewPlanRequest{}, Errorf(CodeInvalidField, "there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
 	}
-	return NewPlanRequest{}, Errorf(CodeInvalidField, "there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
+	err := (textRule{field: "note", called: "the note", maxRunes: MaxPlanNote, lines: true, blank: true}).check(note)
+	return NewPlanRequest{account: account, plan: Plan(plan), note: note}, err
 }
 
 // Account returns the account that asks for the plan.

@@ -50,19 +50,6 @@ const (
 	CodeServiceUnavailable Code = "service_unavailable"
 )
 
-// Codes returns every code, in the order of their statuses.
-func Codes() []Code {
-	return []Code{
-		CodeMalformedJSON, CodeInvalidBody, CodeMissingField, CodeInvalidField,
-		CodeMissingAPIKey, CodeInvalidAPIKey, CodeExpiredAPIKey, CodeRevokedAPIKey, CodeDisabledAPIKey,
-		CodeForbidden, CodeNotFound, CodeMethodNotAllowed, CodeRequestTimeout,
-		CodeIdempotencyInProgress, CodeCategoryInUse, CodeOperationSunset, CodePreconditionFailed, CodeBodyTooLarge,
-		CodeUnsupportedMediaType, CodeIdempotencyKeyReused,
-		CodeRateLimitExceeded, CodeDailyQuotaExceeded, CodeKeyBanned, CodeTooManyFailedAttempts,
-		CodeInternalError, CodeServiceUnavailable,
-	}
-}
-
 // Error is a failure that a caller may see. Code, Message and Field may be sent to it; the
 // cause, if there is one, is only for the log.
 type Error struct {

@@ -3,9 +3,6 @@ package petcat_test
 import (
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,22 +37,4 @@ func TestPublic(t *testing.T) {
 		})
 	}
 	wantCode(t, nil, "")
-}
-
-// TestCodesListsEveryConstant: the document and the SDK are compared with that list.
-func TestCodesListsEveryConstant(t *testing.T) {
-	source, err := os.ReadFile("error.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var declared []petcat.Code
-	for _, m := range regexp.MustCompile(`\tCode\w+ +Code += "([a-z_]+)"`).FindAllSubmatch(source, -1) {
-		declared = append(declared, petcat.Code(m[1]))
-	}
-	listed := petcat.Codes()
-	slices.Sort(declared)
-	slices.Sort(listed)
-	if !slices.Equal(declared, listed) {
-		t.Errorf("declared %v\nlisted %v", declared, listed)
-	}
 }

@@ -192,20 +192,14 @@ func ParseKey(env Environment, credential string) (KeyHash, error) {
 	}
 	text := []byte(credential)
 	body := text[:len(text)-keyChecksumLength]
-	if sum := keyChecksum(body); !isBase62(body[len(prefix):]) || string(sum[:]) != credential[len(body):] {
+	if sum := keyChecksum(body); !isBase62(string(body[len(prefix):])) || string(sum[:]) != credential[len(body):] {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
 	}
 	return sha256.Sum256(text), nil
 }
 
-func isBase62(text []byte) bool {
-	for _, c := range text {
-		if !(c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z') {
-			return false
-		}
-	}
-	return true
-}
+// isBase62 reports whether a text has only letters and digits.
+func isBase62(text string) bool { return strings.Trim(text, base62) == "" }
 
 // KeyTerms is what an operator chooses for a key.
 type KeyTerms struct {
@@ -449,7 +443,7 @@ func FindLeakedKeys(ctx context.Context, s KeyStore, env Environment, text strin
 // ParseKeyHint parses the hint of a key as an operator typed it. It returns an [Error] with
 // [CodeInvalidField], which does not repeat it: it may be the key itself.
 func ParseKeyHint(s string) (hint string, err error) {
-	if len(s) != keyHintLength || !isBase62([]byte(s)) {
+	if len(s) != keyHintLength || !isBase62(s) {
 		return "", Errorf(CodeInvalidField, "a hint has %d letters and digits", keyHintLength)
 	}
 	return s, nil

@@ -2,7 +2,9 @@ package petcat
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -27,18 +29,13 @@ const MaxOperatorName = 64
 // character also . _ - @, which every keyboard has. It returns an [Error] with
 // [CodeInvalidField].
 func ParseOperatorName(s string) (OperatorName, error) {
-	allowed := func(i int, c rune) bool {
-		return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || i > 0 && strings.ContainsRune("._-@", c)
-	}
-	ok := s != "" && len(s) <= MaxOperatorName
-	for i, c := range s {
-		ok = ok && allowed(i, c)
-	}
-	if !ok {
+	if !operatorNameForm.MatchString(s) {
 		return "", Errorf(CodeInvalidField, "an operator's name has 1 to %d characters: a-z, 0-9, and after the first one also . _ - @ (got %.100q)", MaxOperatorName, s)
 	}
 	return OperatorName(s), nil
 }
+
+var operatorNameForm = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9][a-z0-9._@-]{0,%d}$`, MaxOperatorName-1))
 
 // Role is what an operator may do in the console.
 type Role string
@@ -54,12 +51,10 @@ func (r Role) Changes() bool { return r == RoleAdmin }
 
 // ParseRole returns an [Error] with [CodeInvalidField] for a name that is not a role's.
 func ParseRole(s string) (Role, error) {
-	switch r := Role(s); r {
-	case RoleAdmin, RoleViewer:
+	if r := Role(s); r == RoleAdmin || r == RoleViewer {
 		return r, nil
-	default:
-		return "", Errorf(CodeInvalidField, "a role must be admin or viewer (got %.100q)", s)
 	}
+	return "", Errorf(CodeInvalidField, "a role must be admin or viewer (got %.100q)", s)
 }
 
 // Operator is a person who may use the console.

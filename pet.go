@@ -63,9 +63,6 @@ func (n NewPet) UnknownCategory() *Error {
 	return Errorf(CodeInvalidField, "category_id must be the id of a category, and there is no category %d; it may have been deleted", n.category).In("category_id")
 }
 
-// NoSuchPet says that there is no pet with an id.
-func NoSuchPet() *Error { return Errorf(CodeNotFound, "there is no pet with this id") }
-
 // CreatePet asks a store for a pet.
 type CreatePet struct {
 	Account AccountID

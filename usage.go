@@ -40,38 +40,30 @@ const (
 	UsageDays  = 2 * 366 * 24 * time.Hour // by the day
 )
 
-// UsageStep is the length of the periods of a usage history.
-type UsageStep int
+// UsageStep is the length of the periods of a usage history; the zero value is an hour.
+type UsageStep string
 
 // The steps.
 const (
-	UsageByHour UsageStep = iota // of the last thirty days: UsageHours
-	UsageByDay                   // of the last two years: UsageDays
+	UsageByHour UsageStep = "hour" // of the last 30 days: UsageHours
+	UsageByDay  UsageStep = "day"  // of the last two years: UsageDays
 )
 
 // Length returns the step's length.
 func (s UsageStep) Length() time.Duration {
-	if s == UsageByHour {
-		return time.Hour
+	if s == UsageByDay {
+		return 24 * time.Hour
 	}
-	return 24 * time.Hour
-}
-
-// String returns the name that commands and pages use.
-func (s UsageStep) String() string {
-	if s == UsageByHour {
-		return "hour"
-	}
-	return "day"
+	return time.Hour
 }
 
 // KeptSince returns when the first period begins that is kept at a moment. Both are
 // forgotten by the day.
 func (s UsageStep) KeptSince(now time.Time) time.Time {
-	if s == UsageByHour {
-		return UsageByDay.Floor(now.Add(-UsageHours))
+	if s == UsageByDay {
+		return s.Floor(now.Add(-UsageDays))
 	}
-	return UsageByDay.Floor(now.Add(-UsageDays))
+	return UsageByDay.Floor(now.Add(-UsageHours))
 }
 
 // Floor returns the beginning of the period that holds a moment, in UTC.
@@ -92,12 +84,12 @@ type UsageQuery struct {
 // ParseUsageQuery checks a query of the usage by hour or by day. A zero to is now; a zero from
 // is a day before to by the hour, and 30 days before it by the day. It returns an [Error] with
 // [CodeInvalidField].
-func ParseUsageQuery(account AccountID, by string, from, to, now time.Time) (UsageQuery, error) {
-	q, length, further := UsageQuery{Account: account, From: from, To: to}, 24*time.Hour, "; days go back further"
+func ParseUsageQuery(account AccountID, by UsageStep, from, to, now time.Time) (UsageQuery, error) {
+	q, length, further := UsageQuery{Account: account, From: from, To: to, Step: by}, 24*time.Hour, "; days go back further"
 	switch by {
-	case UsageByHour.String():
-	case UsageByDay.String():
-		q.Step, length, further = UsageByDay, UsageHours, ""
+	case UsageByHour:
+	case UsageByDay:
+		length, further = UsageHours, ""
 	default:
 		return q, Errorf(CodeInvalidField, "by must be day or hour (got %.50q)", by).In("by")
 	}

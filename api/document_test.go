@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -30,16 +32,24 @@ func parse(t *testing.T, document []byte) *openapi3.T {
 }
 
 func TestCodesAreTheDomains(t *testing.T) {
+	source, err := os.ReadFile("../error.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []string
+	for _, m := range regexp.MustCompile(`\tCode\w+ +Code += "([a-z_]+)"`).FindAllSubmatch(source, -1) {
+		declared = append(declared, string(m[1]))
+	}
 	code := load(t).Components.Schemas["Error"].Value.Properties["code"].Value
 	if len(code.Enum) > 0 {
 		t.Error("code has an enum; callers must expect new codes, so the list is x-extensible-enum")
 	}
-	var got []petcat.Code
+	var got []string
 	list, _ := code.Extensions["x-extensible-enum"].([]any)
 	for _, c := range list {
-		got = append(got, petcat.Code(c.(string)))
+		got = append(got, c.(string))
 	}
-	if diff := cmp.Diff(petcat.Codes(), got); diff != "" {
+	if diff := cmp.Diff(declared, got); diff != "" {
 		t.Errorf("codes (-domain +document):\n%s", diff)
 	}
 }

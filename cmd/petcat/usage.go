@@ -117,7 +117,7 @@ func (c *call) usageQuery(account petcat.AccountID) (q petcat.UsageQuery, err er
 	if err != nil {
 		return q, err
 	}
-	q, err = petcat.ParseUsageQuery(account, c.text("by"), from, to, c.now())
+	q, err = petcat.ParseUsageQuery(account, petcat.UsageStep(c.text("by")), from, to, c.now())
 	if err != nil {
 		err = usageErrorf("--%s", explain(err)) // it begins with the name of the flag
 	}

@@ -37,6 +37,16 @@ var theDocument = sync.OnceValues(func() (*document, error) { return load(api.JS
 
 var theManagementDocument = sync.OnceValues(func() (*document, error) { return load(api.Management()) })
 
+// documentedCodes returns the codes of errors that the interface document lists.
+func documentedCodes() []any {
+	d, err := theDocument()
+	if err != nil {
+		return nil
+	}
+	codes, _ := d.Components.Schemas["Error"].Value.Properties["code"].Value.Extensions["x-extensible-enum"].([]any)
+	return codes
+}
+
 // Management checks an answer of the management API against its document. path is the
 // template of the request's path.
 func Management(path string, res *http.Response, body []byte) error {

@@ -14,7 +14,7 @@ import (
 type usageView struct {
 	Account  *petcat.Account // nil: all
 	Path     string          // of the page, without what is asked
-	By       string
+	By       petcat.UsageStep
 	From, To string // the days that are asked for, "" for the default
 	Begin    time.Time
 	End      time.Time
@@ -30,7 +30,7 @@ const maxPeriods = 100
 // usageQuery reads what is asked for, of the account that the path names, or of all. If
 // only the days are wrong, it returns the default time with the error.
 func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
-	v = usageView{Path: "usage", By: x.Value("by")}
+	v = usageView{Path: "usage", By: petcat.UsageStep(x.Value("by"))}
 	account := petcat.AllAccounts
 	if x.R.PathValue("account") != "" {
 		a, err := findAccount(x)
@@ -39,8 +39,8 @@ func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 		}
 		account, v.Account, v.Path = a.ID, &a, "accounts/"+a.ID.String()+"/usage"
 	}
-	if v.By != petcat.UsageByDay.String() {
-		v.By = petcat.UsageByHour.String()
+	if v.By != petcat.UsageByDay {
+		v.By = petcat.UsageByHour
 	}
 	from, fromErr := x.Date("from", "the first day")
 	to, toErr := x.Date("to", "the day before which it ends")
@@ -94,7 +94,7 @@ func usageCSV(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	name := "usage-by-" + v.By + ".csv"
+	name := "usage-by-" + string(v.By) + ".csv"
 	if v.Account != nil {
 		name = v.Account.ID.String() + "-" + name
 	}

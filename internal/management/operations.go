@@ -107,7 +107,7 @@ func createLink(c *call, a petcat.Account) (any, error) {
 }
 
 func getUsage(c *call, a petcat.Account) (any, error) {
-	q, err := c.usageQuery(a.ID, cmp.Or(c.query("by"), petcat.UsageByDay.String()))
+	q, err := c.usageQuery(a.ID, cmp.Or(petcat.UsageStep(c.query("by")), petcat.UsageByDay))
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func getUsage(c *call, a petcat.Account) (any, error) {
 }
 
 // usageQuery returns a query with the times of the request.
-func (c *call) usageQuery(account petcat.AccountID, by string) (petcat.UsageQuery, error) {
+func (c *call) usageQuery(account petcat.AccountID, by petcat.UsageStep) (petcat.UsageQuery, error) {
 	from, fromErr := c.time("from")
 	to, toErr := c.time("to")
 	q, err := petcat.ParseUsageQuery(account, by, from, to, c.now())
@@ -128,7 +128,7 @@ func topUsage(c *call) (any, error) {
 	if by != "requests" && by != "refused" {
 		return nil, petcat.Errorf(petcat.CodeInvalidField, "by must be requests or refused")
 	}
-	q, err := c.usageQuery(petcat.AllAccounts, petcat.UsageByDay.String())
+	q, err := c.usageQuery(petcat.AllAccounts, petcat.UsageByDay)
 	if err != nil {
 		return nil, err
 	}

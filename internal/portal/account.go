@@ -74,10 +74,10 @@ type usageView struct {
 // usageQuery returns the query of the last day by the hour, or of the last 30 days by the day.
 func (x *exchange) usageQuery() petcat.UsageQuery {
 	by := petcat.UsageByHour
-	if x.Value("by") == petcat.UsageByDay.String() {
+	if petcat.UsageStep(x.Value("by")) == petcat.UsageByDay {
 		by = petcat.UsageByDay
 	}
-	q, _ := petcat.ParseUsageQuery(x.account.ID, by.String(), time.Time{}, time.Time{}, x.Clock.Read().Time()) // the default time is valid
+	q, _ := petcat.ParseUsageQuery(x.account.ID, by, time.Time{}, time.Time{}, x.Clock.Read().Time()) // the default time is valid
 	return q
 }
 

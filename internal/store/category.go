@@ -123,7 +123,7 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 		if pet, err := one(t, oneColumn[int64], nil, used, int64(d.ID)); err != nil {
 			return err
 		} else if pet != 0 {
-			return petcat.CategoryInUse()
+			return petcat.Errorf(petcat.CodeCategoryInUse, "pets use this category, so it cannot be deleted")
 		}
 		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Deleted: true}
 		return t.replaceCategory(gone, d.By, "category.delete", detail{"name": before.Name})

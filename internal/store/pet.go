@@ -28,7 +28,8 @@ func petInto(p *petcat.Pet) []any { return []any{(*int64)(&p.ID), &p.Name, (*int
 // FindPet implements [petcat.PetStore].
 func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error) {
 	const query = `SELECT id, name, category_id FROM pets WHERE id = ?`
-	return read(ctx, s, "find pet", func(c Conn) (petcat.Pet, error) { return one(c, petInto, petcat.NoSuchPet(), query, int64(id)) })
+	none := notFound("there is no pet with this id")
+	return read(ctx, s, "find pet", func(c Conn) (petcat.Pet, error) { return one(c, petInto, none, query, int64(id)) })
 }
 
 // ListPets implements [petcat.PetStore].
