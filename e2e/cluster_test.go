@@ -87,18 +87,22 @@ func TestRollingUpgrade(t *testing.T) {
 					return
 				default:
 				}
-				a, err := try(client, http.MethodPost, address+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":"user %d, category %d"}`, u, i)), by(k.Key))
-				if err != nil || a.StatusCode != http.StatusCreated {
-					t.Errorf("a create failed: %v %v", a, err)
+				a, err := counted(client, http.MethodPost, address+"/v1/categories", fmt.Sprintf(`{"name":"user %d, category %d"}`, u, i), by(k.Key))
+				if err != nil {
+					t.Errorf("a create failed: %v", err)
 					return
 				}
+				a.want(t, http.StatusCreated)
 				var c category
 				a.decode(t, &c)
 				known.acknowledge(c)
-				a, err = try(client, http.MethodGet, fmt.Sprintf("%s/v1/categories?limit=1&after=%d", address, c.ID-1), nil, by(k.Key))
-				if err != nil || a.StatusCode != http.StatusOK || a.Header.Get("Age") == "" && !strings.Contains(string(a.body), c.Name) {
-					t.Errorf("a list failed, or lacks %q: %v %v", c.Name, a, err)
+				a, err = counted(client, http.MethodGet, fmt.Sprintf("%s/v1/categories?limit=1&after=%d", address, c.ID-1), "", by(k.Key))
+				if err != nil {
+					t.Errorf("a list failed: %v", err)
 					return
+				}
+				if a.want(t, http.StatusOK); a.Header.Get("Age") == "" && !strings.Contains(string(a.body), c.Name) {
+					t.Errorf("a list lacks %q: %s", c.Name, a.body)
 				}
 				requests.Add(2)
 			}
