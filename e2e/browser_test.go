@@ -51,7 +51,7 @@ type onPage struct {
 }
 
 // TestBrowserReference: an integrator opens the page, authorizes, sends a create and sees
-// that it went well; neither the page nor the browser asks another host for anything.
+// that it went well; axe finds nothing serious; neither the page nor the browser asks another host for anything.
 func TestBrowserReference(t *testing.T) {
 	s := serve(t, directory(t))
 	k := s.newKey("integrator", "free")
@@ -61,6 +61,7 @@ func TestBrowserReference(t *testing.T) {
 		Operations    []onPage
 		Status, Shown string
 		Messages      []string // of the console, and what failed
+		Serious       []string // what axe finds
 	}
 	must(t, json.Unmarshal([]byte(runBrowser(t, "reference.js", dir, map[string]any{
 		"url": s.api + "/docs", "key": k.Key, "body": `{"name": "Ferrets", "description": "Domestic ferrets"}`, "screenshot": filepath.Join(dir, picture),
@@ -79,6 +80,9 @@ func TestBrowserReference(t *testing.T) {
 	}
 	if len(saw.Messages) > 0 {
 		t.Errorf("the console says %q", saw.Messages)
+	}
+	for _, serious := range saw.Serious {
+		t.Error(serious)
 	}
 	wantLocal(t, filepath.Join(dir, "net.json"), s.api)
 	keepPictures(t, dir, picture)

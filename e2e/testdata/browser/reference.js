@@ -1,6 +1,7 @@
 // Uses the reference page in Chromium as an integrator does, and writes what the
 // browser showed and did as JSON. The argument says what to use, as JSON.
 const { chromium } = require('playwright-core');
+const { judge } = require('./common.js');
 
 async function main() {
   const { executablePath, url, key, body, screenshot, netLog } = JSON.parse(process.argv[2]);
@@ -10,7 +11,7 @@ async function main() {
     // the machine, it knows the address of no host.
     args: ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--disable-quic', '--disable-sync', '--disable-gpu', `--log-net-log=${netLog}`],
   });
-  const page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
+  const page = await browser.newPage({ viewport: { width: 1200, height: 800 }, reducedMotion: 'reduce' });
   page.setDefaultTimeout(20_000);
   const messages = [];
   page.on('console', (message) => messages.push(`${message.type()}: ${message.text()}`));
@@ -43,8 +44,9 @@ async function main() {
 
   await create.locator('.execute').evaluate((element) => element.scrollIntoView());
   await page.screenshot({ path: screenshot, mask: [create.locator('.curl-command span', { hasText: key }).last()], maskColor: '#555' });
+  const serious = await judge(page);
   await browser.close(); // completes netLog
-  process.stdout.write(JSON.stringify({ operations, status, shown, messages }));
+  process.stdout.write(JSON.stringify({ operations, status, shown, messages, serious }));
 }
 
 main();

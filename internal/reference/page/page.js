@@ -120,10 +120,18 @@
   dark.addEventListener("change", colour);
   colour();
 
-  // Swagger UI leaves some fields without a name.
+  // Swagger UI leaves some elements without a name, or with another than they show.
+  const names = {
+    "#servers": "Server",
+    ".examples-select-element": "Example",
+    ".body-param textarea": "Request body",
+    ".close-modal": "Close the dialog",
+    ".modal-btn[type=submit]": "Authorize: apply credentials",
+    ".modal-btn[aria-label^=Remove]": "Logout: remove authorization",
+  };
   new MutationObserver(function () {
-    for (const [field, name] of [["#servers", "Server"], [".examples-select-element", "Example"], [".body-param textarea", "Request body"]]) {
-      reference.querySelectorAll(field + ":not([aria-label])").forEach((element) => element.setAttribute("aria-label", name));
+    for (const [selector, name] of Object.entries(names)) {
+      reference.querySelectorAll(selector).forEach((element) => { element.ariaLabel = name; });
     }
   }).observe(reference, { childList: true, subtree: true });
 
@@ -135,7 +143,8 @@
     displayRequestDuration: true,
     persistAuthorization: false, // the key is forgotten with the page
     validatorUrl: null, // nothing is sent elsewhere
-    plugins: [{ wrapComponents: { responses: wrapResponses } }],
+    // A path is within a button, and so no link.
+    plugins: [{ wrapComponents: { responses: wrapResponses, DeepLink: () => ({ text }) => text } }],
     onComplete: function () {
       // The browser looked for the section before the operations stood above it.
       const section = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
