@@ -17,14 +17,6 @@ type Create struct {
 	Outcome error
 }
 
-func (c *Create) request() request {
-	r := request{scopedKey: scopedKey{c.Account, c.IdempotencyKey}}
-	if r.key != "" {
-		r.fingerprint = c.New.Fingerprint()
-	}
-	return r
-}
-
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	if c.IdempotencyKey == "" && c.Refused != nil {
@@ -54,7 +46,10 @@ func (t *Tx) CreateAll(group []*Create) error {
 	const insert = `INSERT INTO categories (id, name, description, revision, account_id, created_at) VALUES`
 	requests := make([]request, len(group))
 	for i, c := range group {
-		requests[i] = c.request()
+		requests[i].scopedKey = scopedKey{c.Account, c.IdempotencyKey}
+		if c.IdempotencyKey != "" {
+			requests[i].fingerprint = c.New.Fingerprint()
+		}
 	}
 	earlier, err := t.recall(requests)
 	if err != nil {

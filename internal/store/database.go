@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql/driver"
@@ -92,11 +93,8 @@ func all[T any](c Conn, into columns[T], query string, args ...any) (rows []T, e
 // one reads one row. Without one, it returns the zero value and the error missing.
 func one[T any](c Conn, into columns[T], missing error, query string, args ...any) (v T, err error) {
 	rows, err := all(c, into, query, args...)
-	if err != nil {
-		return v, err
-	}
-	if len(rows) == 0 {
-		return v, missing
+	if err != nil || len(rows) == 0 {
+		return v, cmp.Or(err, missing)
 	}
 	return rows[0], nil
 }
@@ -195,12 +193,10 @@ type moment time.Time
 
 // Scan implements [sql.Scanner].
 func (m *moment) Scan(value any) error {
-	switch ms := value.(type) {
-	case nil:
-		*m = moment{}
-	case int64:
+	*m = moment{}
+	if ms, ok := value.(int64); ok {
 		*m = moment(time.UnixMilli(ms).UTC())
-	default:
+	} else if value != nil {
 		return fmt.Errorf("a time is of the type %T", value)
 	}
 	return nil

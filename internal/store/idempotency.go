@@ -39,24 +39,14 @@ func errInProgress() error {
 }
 
 // createOnce runs a caller's create in its own transaction, unless an earlier request with the
-// same idempotency key was carried out. It returns that request, or an unknown one with the id
-// of what was created.
+// same idempotency key was carried out. See [Tx.once].
 func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (earlier, error) {
 	end, err := s.begin(r.scopedKey)
 	if err != nil {
 		return earlier{}, err
 	}
 	defer end()
-	e, err := change(ctx, s, Work{doing, r.account}, func(t *Tx) (e earlier, err error) {
-		found, err := t.recall([]request{r})
-		if err != nil || found[0].known {
-			return found[0], cmp.Or(err, found[0].conflict)
-		}
-		if e.id, err = create(t); err != nil {
-			return e, err
-		}
-		return e, t.remember([]request{r}, map[int]int64{0: e.id})
-	})
+	e, err := change(ctx, s, Work{doing, r.account}, func(t *Tx) (earlier, error) { return t.once(r, create) })
 	return e, callerError(err, "retry it later with the same Idempotency-Key")
 }
 
@@ -66,20 +56,33 @@ func (t *Tx) changeOnce(o petcat.Once, change func(*Tx) error) error {
 	if o.Key == "" {
 		return change(t)
 	}
-	r := []request{{scopedKey{key: petcat.IdempotencyKey(o.By) + " " + o.Key}, o.Fingerprint()}}
-	earlier, err := t.recall(r)
-	if err == nil && earlier[0].known {
-		subject, err := one(t, oneColumn[string], nil, `SELECT subject FROM audit WHERE sequence = ?`, earlier[0].id)
-		repeated := petcat.Errorf(petcat.CodeInvalidField, "this was done already").WithCause(&petcat.RepeatedError{Subject: subject})
-		return cmp.Or[error](err, earlier[0].conflict, repeated)
-	}
-	if err == nil {
-		err = change(t)
-	}
-	if err != nil || t.audit == nil { // or nothing was to be changed
+	r := request{scopedKey{key: petcat.IdempotencyKey(o.By) + " " + o.Key}, o.Fingerprint()}
+	e, err := t.once(r, func(t *Tx) (sequence int64, err error) {
+		before := t.audit
+		if err = change(t); err == nil && t.audit != before { // it may change nothing
+			sequence = t.audit.Sequence
+		}
+		return sequence, err
+	})
+	if err != nil || !e.known {
 		return err
 	}
-	return t.remember(r, map[int]int64{0: t.audit.Sequence})
+	subject, err := one(t, oneColumn[string], nil, `SELECT subject FROM audit WHERE sequence = ?`, e.id)
+	return cmp.Or[error](err, petcat.Errorf(petcat.CodeInvalidField, "this was done already").WithCause(&petcat.RepeatedError{Subject: subject}))
+}
+
+// once calls do unless an earlier request with the same idempotency key was carried out. It
+// returns that request, or an unknown one with the id that do returned. An id of 0 is not
+// remembered.
+func (t *Tx) once(r request, do func(*Tx) (id int64, err error)) (e earlier, err error) {
+	found, err := t.recall([]request{r})
+	if err != nil || found[0].known {
+		return found[0], cmp.Or(err, found[0].conflict)
+	}
+	if e.id, err = do(t); err != nil || e.id == 0 {
+		return e, err
+	}
+	return e, t.remember([]request{r}, map[int]int64{0: e.id})
 }
 
 // earlier is an earlier request with the same idempotency key. The column category_id also

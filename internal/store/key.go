@@ -28,10 +28,10 @@ func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey)
 		k, err := t.insertKey(petcat.Key{
 			Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
 		}, n.Hash(), by)
-		if err != nil {
-			return k, err
+		if err == nil {
+			err = t.record(by, "key.create", keyDetail(k), k.ID.String())
 		}
-		return k, t.record(by, "key.create", keyDetail(k), k.ID.String())
+		return k, err
 	})
 }
 
@@ -180,11 +180,11 @@ func (t *Tx) revokeAll(by petcat.Actor, account petcat.AccountID, d detail) (rev
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
-	rows, subjects := make([][]any, len(ids)), make([]string, len(ids))
+	subjects := make([]string, len(ids))
 	for i, id := range ids {
-		rows[i], subjects[i] = []any{t.now.UnixMilli(), t.reviseAccess(), id}, petcat.KeyID(id).String()
+		subjects[i] = petcat.KeyID(id).String()
 	}
-	if err := t.ExecEach(revoke, rows); err != nil {
+	if err := t.ExecEach(revoke, rowsOf(ids, func(id *int64) []any { return []any{t.now.UnixMilli(), t.reviseAccess(), *id} })); err != nil {
 		return 0, err
 	}
 	return len(ids), t.record(by, "key."+string(petcat.RevokeKey), d, subjects...)

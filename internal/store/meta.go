@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -86,11 +85,11 @@ func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time
 // hide log lines.
 func (s *Store) SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error {
 	until = stored(until)
-	text, err := json.Marshal(logLevel{level, until})
-	if err != nil {
-		return fmt.Errorf("encode the log level: %w", err)
-	}
 	return s.Change(ctx, "set the log level", func(t *Tx) error {
+		text, err := json.Marshal(logLevel{level, until})
+		if err != nil {
+			return err
+		}
 		e := entry{by, "log.set_level", "log", detail{"level": level.String(), "until": until.Format(time.RFC3339)}}
 		if !t.now.Before(until) {
 			e.action, e.detail = "log.reset_level", nil

@@ -89,22 +89,17 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 			WHERE u.hour >= ? AND u.hour < ? GROUP BY period ORDER BY period`
 		gaps = `SELECT node, seen_at, killed_at FROM usage_nodes WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
 	)
-	now := Now(s.clock)
+	now, account := Now(s.clock), int64(q.Account)
 	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
 	length := int64(q.Step.Length() / time.Hour)
-	from, to := ceilHours(q.From, length), ceilHours(q.To, length) // the first hour, and the one after the last
+	from, to := max(ceilHours(q.From, length), kept(q.Step)), ceilHours(q.To, length) // the first hour, and the one after the last
 	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
 	// A node that was away for long may still have added to older hours.
-	hours := []any{max(from, kept(petcat.UsageByHour)-hoursPerDay), last}
-	days := []any{0, 0} // in which nothing was counted
-	if q.Step == petcat.UsageByDay {
-		days = []any{max(from, kept(petcat.UsageByDay)) / hoursPerDay, last / hoursPerDay}
-	}
-	account := int64(q.Account)
+	first := max(from, kept(petcat.UsageByHour)-hoursPerDay)
 	return read(ctx, s, "read the usage history", func(c Conn) (h petcat.UsageHistory, err error) {
 		h.Periods, err = all(c, func(p *petcat.UsagePeriod) []any {
 			return append([]any{(*moment)(&p.Begin)}, countsInto(&p.UsageCounts)...)
-		}, query, slices.Concat(hours, days, []any{length, account, account, from, to})...)
+		}, query, first, last, from/hoursPerDay, last/hoursPerDay, length, account, account, from, to)
 		if err != nil {
 			return h, err
 		}
@@ -135,11 +130,9 @@ func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.Ac
 			UNION ALL SELECT account_id, ` + usageColumns + ` FROM usage_days WHERE day >= ? AND day < ?) AS u
 		JOIN accounts AS a ON a.id = u.account_id GROUP BY u.account_id, a.name HAVING ` + by + ` > 0
 		ORDER BY ` + by + ` DESC, u.account_id LIMIT ?`
-	into := func(u *petcat.AccountUsage) []any {
+	return list(ctx, s, "compare accounts", func(u *petcat.AccountUsage) []any {
 		return append([]any{(*int64)(&u.Account), &u.Name}, countsInto(&u.UsageCounts)...)
-	}
-	return list(ctx, s, "compare accounts", into, query, ceilHours(q.From, 1), ceilHours(q.To, 1),
-		ceilHours(q.From, hoursPerDay)/hoursPerDay, ceilHours(q.To, hoursPerDay)/hoursPerDay, q.Limit)
+	}, query, ceilHours(q.From, 1), ceilHours(q.To, 1), ceilHours(q.From, hoursPerDay)/hoursPerDay, ceilHours(q.To, hoursPerDay)/hoursPerDay, q.Limit)
 }
 
 // foldHours moves some hours that are older than [petcat.UsageHours] into days, and returns
