@@ -22,12 +22,12 @@ import (
 type importCommand struct {
 	*call
 
-	file                       string
-	mode                       importer.Mode
-	dryRun, quiet              bool
-	created, updated, existing int64 // rows; the list had the existing ones
-	refused                    []importer.BadRow
-	sent                       atomic.Int64 // rows
+	file             string
+	mode             importer.Mode
+	dryRun, quiet    bool
+	created, updated atomic.Int64 // rows
+	existing         int64        // rows that the list had
+	refused          []importer.BadRow
 
 	windows []client.WindowUsage // at the time begun
 	begun   time.Time
@@ -176,18 +176,20 @@ func (f *importCommand) refuse(rows ...importer.BadRow) {
 }
 
 func (f *importCommand) count(row importer.Row) {
-	f.sent.Add(1)
 	if row.Update != 0 {
-		f.updated++
+		f.updated.Add(1)
 	} else {
-		f.created++
+		f.created.Add(1)
 	}
 }
+
+// sent returns how many rows the service has accepted.
+func (f *importCommand) sent() int64 { return f.created.Load() + f.updated.Load() }
 
 // progress says how far an import is and when it ends, such as: 50%, 500 of 1,000 rows sent,
 // 20/s, 25s left.
 func (f *importCommand) progress(api *client.Client, total int64) string {
-	sent, took := f.sent.Load(), f.now().Sub(f.begun)
+	sent, took := f.sent(), f.now().Sub(f.begun)
 	rate := float64(sent) / max(took.Seconds(), 0.001)
 	text := fmt.Sprintf("%d%%, %s of %s rows sent, %.0f/s", 100*sent/max(total, 1), humanize.Comma(sent), humanize.Comma(total), rate)
 	wait, day := f.forecast()
@@ -203,19 +205,20 @@ func (f *importCommand) progress(api *client.Client, total int64) string {
 	return text
 }
 
-// carryOut sends rows, and shows the progress. Those that the service refuses are reported in
-// the end.
+// carryOut sends rows, and shows the progress. Rows that the service refuses are reported at the
+// end.
 func (f *importCommand) carryOut(api *client.Client, rows []importer.Row) (err error) {
 	var refused []importer.BadRow
-	f.showing(!f.asJSON && !f.quiet, func() string { return f.progress(api, int64(len(rows))) }, func() {
-		im := importer.Import{
-			Send:    func(ctx context.Context, row importer.Row, key string) error { return send(ctx, api, row, key) },
-			Sent:    f.count,
-			Refused: func(row importer.BadRow) { refused = append(refused, row) },
+	send := func(ctx context.Context, row importer.Row, key string) error {
+		err := send(ctx, api, row, key)
+		if err == nil {
+			f.count(row)
 		}
-		err = im.Run(f.ctx(), rows)
+		return err
+	}
+	f.showing(!f.asJSON && !f.quiet, func() string { return f.progress(api, int64(len(rows))) }, func() {
+		refused, err = importer.Run(f.ctx(), rows, send)
 	})
-	slices.SortFunc(refused, func(a, b importer.BadRow) int { return a.Line - b.Line })
 	f.refuse(refused...)
 	return err
 }
@@ -244,9 +247,9 @@ func (f *importCommand) report(complete bool) error {
 	for _, row := range f.refused {
 		refused = append(refused, record{kv("line", row.Line), kv("code", row.Code), kv("message", row.Message)})
 	}
-	result := counted(f.created, "row", "rows") + map[bool]string{false: " created", true: " would be created"}[f.dryRun]
+	result := counted(f.created.Load(), "row", "rows") + map[bool]string{false: " created", true: " would be created"}[f.dryRun]
 	if f.mode.Update {
-		result += fmt.Sprintf(", %s updated", humanize.Comma(f.updated))
+		result += fmt.Sprintf(", %s updated", humanize.Comma(f.updated.Load()))
 	}
 	takes := ""
 	if wait, day := f.forecast(); f.dryRun && day != "" {
@@ -258,8 +261,8 @@ func (f *importCommand) report(complete bool) error {
 		kv("file", f.file),
 		kv("complete", complete),
 		kv("dry_run", f.dryRun),
-		kv("created", f.created),
-		kv("updated", f.updated),
+		kv("created", f.created.Load()),
+		kv("updated", f.updated.Load()),
 		kv("existing", f.existing),
 		kv("refused", refused),
 	}, "%s: %s, %s existed already, %s refused.%s", f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), takes)
@@ -279,7 +282,7 @@ func (f *importCommand) verdict(err error) error {
 		}
 		return &failure{code: later.code, text: later.text + "; " + again, cause: err}
 	case errors.Is(err, context.Canceled):
-		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s sent; %s", counted(f.created+f.updated, "row was", "rows were"), again)}
+		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s sent; %s", counted(f.sent(), "row was", "rows were"), again)}
 	case err == nil && len(f.refused) > 0:
 		return &failure{code: exitData, text: fmt.Sprintf("%s of %s refused; correct the file and run the command again",
 			counted(int64(len(f.refused)), "row", "rows"), f.file)}

@@ -143,11 +143,11 @@ func readHeader(header []string) (columns, error) {
 		switch {
 		case seen[name]:
 			return c, fmt.Errorf("the column %q is there twice", field)
-		case name == fieldID:
+		case name == "id":
 			c.id = c.count
-		case name == fieldName:
+		case name == "name":
 			c.name = c.count
-		case name == fieldDescription:
+		case name == "description":
 			c.description = c.count
 		case !utf8.ValidString(field):
 			return c, errNotUTF8

@@ -52,13 +52,8 @@ func ParseFormat(name string) (f Format, known bool) {
 	}
 }
 
-// The fields of a row.
-const (
-	fieldID          = "id"
-	fieldName        = "name"
-	fieldDescription = "description"
-	fields           = "name (required), description and id"
-)
+// fields are the members of a row, or its columns.
+const fields = "name (required), description and id"
 
 // Row is a category in a file.
 type Row struct {
@@ -141,16 +136,14 @@ const saveAs = `save it as "CSV UTF-8 (comma delimited)"`
 
 // checkEncoding returns an error for a file that is no text in UTF-8 at all.
 func checkEncoding(text []byte) error {
-	var message string
 	switch begin := string(text[:min(len(text), 4)]); {
 	case strings.HasPrefix(begin, "\xff\xfe"), strings.HasPrefix(begin, "\xfe\xff"), strings.Contains(begin, "\x00"):
-		message = `the file is in UTF-16, as "Unicode Text" of Excel is; ` + saveAs
+		return &FormatError{`the file is in UTF-16, as "Unicode Text" of Excel is; ` + saveAs}
 	case begin == "PK\x03\x04":
-		message = "the file is a workbook or a ZIP archive; " + saveAs
+		return &FormatError{"the file is a workbook or a ZIP archive; " + saveAs}
 	default:
 		return nil
 	}
-	return &FormatError{message}
 }
 
 // errNotUTF8 is the message for text in another encoding.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -83,27 +84,13 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 		}
 		seen[row.ID] = true
 	}
-	for _, c := range list {
-		if !seen[strconv.FormatInt(c.ID, 10)] {
-			others = append(others, c)
-		}
-	}
-	return otherRows, others
+	return otherRows, slices.DeleteFunc(slices.Clone(list), func(c client.Category) bool { return seen[strconv.FormatInt(c.ID, 10)] })
 }
 
-// Import carries out a plan.
-type Import struct {
-	// Send creates the category of a row, under an idempotency key, or updates it.
-	Send func(ctx context.Context, row Row, key string) error
-	// Sent is called after each row, and Refused for each row that the service refuses.
-	// They are called one at a time.
-	Sent    func(Row)
-	Refused func(BadRow)
-}
-
-// Run sends rows. The error is the first one that other rows would get too, or that of the
-// context: rows may be left then. A row that the service refuses is no error of Run.
-func (im *Import) Run(ctx context.Context, rows []Row) error {
+// Run sends rows: send creates the category of a row under an idempotency key, or updates it. It
+// returns the rows that the service refused, by line. The error is the first one that other rows
+// would get too, or that of the context: rows may be left then.
+func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row, key string) error) (refused []BadRow, err error) {
 	feeding, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -112,16 +99,15 @@ func (im *Import) Run(ctx context.Context, rows []Row) error {
 
 	keys := rand.Text() // each run has its own idempotency keys
 	var mu sync.Mutex
-	done := 0 // guarded by mu
+	done := 0 // guarded by mu, as refused is
 	answered := func(row Row, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		e, refused := errors.AsType[*client.Error](err)
+		e, isAnswer := errors.AsType[*client.Error](err)
 		switch {
 		case err == nil:
-			im.Sent(row)
-		case refused && aboutTheRow(e, row.Update != 0):
-			im.Refused(row.bad(e.Code, e.Message))
+		case isAnswer && aboutTheRow(e, row.Update != 0):
+			refused = append(refused, row.bad(e.Code, e.Message))
 		default:
 			stop(fmt.Errorf("line %d: %w", row.Line, err))
 			return
@@ -137,15 +123,16 @@ func (im *Import) Run(ctx context.Context, rows []Row) error {
 				if i >= len(rows) {
 					return
 				}
-				answered(rows[i], im.Send(sending, rows[i], fmt.Sprintf("%s-%d", keys, i)))
+				answered(rows[i], send(sending, rows[i], fmt.Sprintf("%s-%d", keys, i)))
 			}
 		})
 	}
 	workers.Wait()
+	slices.SortFunc(refused, func(a, b BadRow) int { return a.Line - b.Line })
 	if done == len(rows) {
-		return nil
+		return refused, nil
 	}
-	return context.Cause(feeding)
+	return refused, context.Cause(feeding)
 }
 
 // aboutTheRow reports whether an answer refuses only this row, and not all rows. An update may

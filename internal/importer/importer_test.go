@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,10 +61,19 @@ func (s *service) imports(ctx context.Context, t *testing.T, text string) (creat
 	for _, row := range bad {
 		refused = append(refused, row.Line)
 	}
-	im := importer.Import{Send: s.send, Sent: func(importer.Row) { created++ }, Refused: func(row importer.BadRow) { refused = append(refused, row.Line) }}
-	err = im.Run(ctx, importer.NewPlan(rows, s.list, importer.Mode{}).Rows)
+	var answered atomic.Int64
+	more, err := importer.Run(ctx, importer.NewPlan(rows, s.list, importer.Mode{}).Rows, func(ctx context.Context, row importer.Row, key string) error {
+		err := s.send(ctx, row, key)
+		if err == nil {
+			answered.Add(1)
+		}
+		return err
+	})
+	for _, row := range more {
+		refused = append(refused, row.Line)
+	}
 	slices.Sort(refused)
-	return created, refused, err
+	return int(answered.Load()), refused, err
 }
 
 func (s *service) wantImport(t *testing.T, text string, created int, refused ...int) {
