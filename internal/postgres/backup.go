@@ -12,11 +12,11 @@ import (
 	"petcat/internal/store"
 )
 
-// unlimited lifts the limits of a role, which are meant for requests.
+// unlimited removes the timeouts of a role, which are for requests.
 const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
-// during runs fn in a transaction that writes nothing and may take long.
-func (s *Store) during(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
+// longRead runs fn in a read-only transaction without timeouts.
+func (s *Store) longRead(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
 	err := try(ctx, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) (begun bool, err error) {
 		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 		if err != nil {
@@ -28,16 +28,16 @@ func (s *Store) during(ctx context.Context, fn func(context.Context, pgx.Tx) err
 		}
 		return true, fn(ctx, tx)
 	})
-	return because(ctx, err)
+	return withCause(ctx, err)
 }
 
-// Backup copies all tables, as of one moment. It delays no request.
+// Backup copies all tables in one snapshot. It delays no request.
 func (s *Store) Backup(ctx context.Context, to store.Copy) error {
 	tables, err := to.Tables(ctx)
 	if err != nil {
 		return err
 	}
-	return translate(s.during(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	return translate(s.longRead(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, t := range tables {
 			if err := copyTable(ctx, tx, t, to); err != nil {
 				return err
@@ -66,14 +66,14 @@ func copyTable(ctx context.Context, tx pgx.Tx, t store.Table, to store.Copy) err
 	return err
 }
 
-// Restore fills an empty database with a backup, in one transaction. It returns an
-// [petcat.UnusableError] if there is data, or a node serves.
+// Restore copies a backup into an empty database, in one transaction. It returns a
+// [petcat.UnusableError] if the database contains data or a node is running.
 func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) error {
 	tables, err := from.Tables(ctx)
 	if err != nil {
 		return err
 	}
-	// It takes longer than a write, and no server waits for it.
+	// It has no timeout: it takes longer than a write.
 	err = s.writers.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		_, err := s.transaction(ctx, c, true, func(t *store.Tx) error { return restore(ctx, c, t, by, tables, from) })
 		return err
@@ -81,8 +81,8 @@ func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) e
 	return translate(err, "restore")
 }
 
-// restore does all of a restore but the commit. The transaction holds the counter's row, so
-// nobody else can write.
+// restore restores without the commit. The transaction holds the counter's row, so there are no
+// other writes.
 func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tables []store.Table, from store.Copy) error {
 	if _, err := t.Exec(unlimited); err != nil {
 		return err
@@ -94,11 +94,11 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 	if !empty {
 		return petcat.Unusablef(nil, "the database already contains data; choose an empty database (--database) or a new data directory (--data)")
 	}
-	if err := wantUnused(t); err != nil {
+	if err := checkUnused(t); err != nil {
 		return err
 	}
 	for _, table := range tables {
-		if table.Name == "nodes" { // in a backup it is empty; here it may tell of a node that began to serve
+		if table.Name == "nodes" { // empty in a backup; a node that has just started may be in it here
 			continue
 		}
 		if err := fill(ctx, c, table, from); err != nil {
@@ -108,16 +108,16 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 	if err := t.Restored(by); err != nil {
 		return err
 	}
-	// Until the server looks by itself, it would take the tables for empty.
+	// Without statistics, the planner takes the tables for empty.
 	if _, err := t.Exec(`ANALYZE`); err != nil {
 		return err
 	}
-	// A node that began to serve meanwhile has seen an empty database.
-	return wantUnused(t)
+	// A node that started during the restore has read an empty database.
+	return checkUnused(t)
 }
 
-// wantUnused returns an error if a node serves.
-func wantUnused(t *store.Tx) error {
+// checkUnused returns an error if a node is running.
+func checkUnused(t *store.Tx) error {
 	nodes, err := store.RunningNodes(t, dialect())
 	if err == nil && len(nodes) > 0 {
 		return petcat.TemporarilyUnusablef(nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
@@ -125,9 +125,9 @@ func wantUnused(t *store.Tx) error {
 	return err
 }
 
-// fill replaces the rows of a table, in which there is only what makes an empty deployment.
+// fill replaces the rows that each table of an empty deployment has.
 func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) error {
-	if table.Name != "audit" { // which is empty, and from which nothing can be deleted
+	if table.Name != "audit" { // empty, and a trigger forbids DELETE
 		if _, err := c.Exec(ctx, `DELETE FROM `+table.Name); err != nil {
 			return err
 		}
@@ -152,17 +152,17 @@ func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) 
 	return err
 }
 
-// Integrity returns nothing: the server's own checksums and constraints guard the data.
+// Integrity finds nothing: PostgreSQL has its own checksums and constraints.
 func (s *Store) Integrity(context.Context) (findings []string, err error) { return nil, nil }
 
-// backupLock is the number of the advisory lock of the node that makes a scheduled backup.
+// backupLock is the key of the advisory lock of the node that makes a scheduled backup.
 const backupLock = migrationLock + 1
 
-// Alone runs fn unless another node runs one, and reports whether it did. The lock is a
-// transaction's: behind a pooler, nobody can hold a session.
+// Alone runs fn unless another node is running Alone, and reports whether it did. The lock
+// belongs to a transaction, because a pooler does not keep sessions.
 func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error) {
 	var failed error // of fn
-	err = s.during(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.longRead(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(backupLock)).Scan(&ran)
 		if err == nil && ran {
 			failed = fn(ctx)

@@ -15,33 +15,33 @@ func TestBreaker(t *testing.T) {
 	want := func(what string, err error) {
 		t.Helper()
 		if got := b.refuses(); !errors.Is(got, err) {
-			t.Errorf("%s: it would say %v, want %v", what, got, err)
+			t.Errorf("%s: refuses %v, want %v", what, got, err)
 		}
 		if got := b.enter(); !errors.Is(got, err) {
 			t.Errorf("%s: %v, want %v", what, got, err)
 		}
 	}
 	want("closed", nil)
-	want("closed, the second", nil)
+	want("closed, second call", nil)
 	b.failed(away)
 	want("after a failure", away)
 	c.Advance(pause - 1)
 	want("during the pause", away)
 	c.Advance(1)
 	want("after the pause", nil)
-	want("while one tries", away)
+	want("during a trial", away)
 	b.unknown()
-	want("after nobody knows", nil)
+	want("after an unknown outcome", nil)
 	b.failed(away)
 	want("after another failure", away)
 	c.Advance(pause)
 	want("after another pause", nil)
 	if !errors.Is(b.err(), away) {
-		t.Errorf("while one tries, the last failure is %v", b.err())
+		t.Errorf("during a trial, the last failure is %v", b.err())
 	}
 	b.answered()
 	want("after an answer", nil)
-	want("after an answer, the second", nil)
+	want("after an answer, second call", nil)
 	if b.err() != nil {
 		t.Errorf("closed, the last failure is %v", b.err())
 	}

@@ -10,8 +10,8 @@ import (
 	"petcat"
 )
 
-// Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The
-// revision is read by the same statement, whose snapshot is taken after the call arrived.
+// Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The same
+// statement reads the revision, in a snapshot that is taken after the call arrives.
 func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, err error) {
 	const query = `SELECT now, admitted, minute_used, day_used, (SELECT revision FROM counter)
 		FROM charge_quota($1::int8[], $2::int8[], $3::int8[])`
@@ -32,7 +32,7 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 		})
 		return err
 	})
-	if sqlState(err) == "55P03" { // the function's lock_timeout; PostgreSQL has undone the call
+	if sqlState(err) == "55P03" { // the function's lock_timeout; the call is rolled back
 		return nil, fmt.Errorf("%w: %w", petcat.ErrAccountHeld, err)
 	} else if err != nil {
 		return nil, translate(err, "charge quotas")
@@ -41,9 +41,9 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 	return counts, nil
 }
 
-// Vacuuming returns what keeps PostgreSQL from removing dead rows, of which charges make
-// thousands a second: how many transactions ago the oldest row was frozen, and how long ago
-// the oldest transaction with a snapshot began.
+// Vacuuming returns how many transactions ago the oldest row was frozen, and the age of the oldest
+// transaction with a snapshot. The snapshot keeps PostgreSQL from removing dead rows, and charges
+// leave thousands a second.
 func (s *Store) Vacuuming(ctx context.Context) (transactions int64, snapshot time.Duration, err error) {
 	const query = `SELECT age(datfrozenxid)::int8, coalesce((SELECT extract(epoch FROM clock_timestamp() - min(xact_start))
 			FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'), 0)::float8
@@ -54,5 +54,5 @@ func (s *Store) Vacuuming(ctx context.Context) (transactions int64, snapshot tim
 		snapshot = time.Duration(seconds * float64(time.Second))
 		return err
 	})
-	return transactions, snapshot, translate(err, "ask for old transactions")
+	return transactions, snapshot, translate(err, "find old transactions")
 }

@@ -15,9 +15,9 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// The long runs of charge_quota need load or time, and print what they measure.
+// The long runs of charge_quota need load or time, and print their results.
 
-// seconds returns PETCAT_SECONDS, or how long a run lasts otherwise.
+// seconds returns PETCAT_SECONDS, or a default.
 func seconds(otherwise int) time.Duration {
 	if n, err := strconv.Atoi(os.Getenv("PETCAT_SECONDS")); err == nil {
 		otherwise = n
@@ -25,8 +25,8 @@ func seconds(otherwise int) time.Duration {
 	return time.Duration(otherwise) * time.Second
 }
 
-// decisions returns how many charges of an account are decided in a second, by two calls at
-// a time.
+// decisions returns the number of decided charges of an account per second, with two concurrent
+// calls.
 func decisions(t *testing.T, s *Store, account petcat.AccountID, d time.Duration) float64 {
 	t.Helper()
 	charges := slices.Repeat([]petcat.QuotaCharge{{Account: account, Quota: petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota}}}, 64)
@@ -51,10 +51,10 @@ func decisions(t *testing.T, s *Store, account petcat.AccountID, d time.Duration
 	return float64(counted[0]+counted[1]) / time.Since(begin).Seconds()
 }
 
-// TestChargeBesideASnapshot: a snapshot that is held open for three minutes, such as a
-// backup's, does not slow the decisions of one busy account. Another database is used in turn,
-// because the machine may have other work.
-func TestChargeBesideASnapshot(t *testing.T) {
+// TestChargeWithOpenSnapshot: a snapshot that is open for three minutes, such as that of a backup,
+// does not slow the charges of a busy account. A second database in turn shows the other load of
+// the machine.
+func TestChargeWithOpenSnapshot(t *testing.T) {
 	url := server.Database(t)
 	held, free := openAt(t, url, Options{Serving: true}), openAt(t, server.Database(t), Options{Serving: true})
 	defer closeNow(t, held)
@@ -74,12 +74,12 @@ func TestChargeBesideASnapshot(t *testing.T) {
 	ratio := last[len(last)/2]
 	t.Logf("%.0f decisions a second of one account beside a snapshot of %s, in its last third %.2f of those without one (medians)", rates[len(rates)/2], seconds(180), ratio)
 	if ratio < 0.5 {
-		t.Error("the snapshot slows the decisions")
+		t.Error("the snapshot slows the charges")
 	}
 }
 
-// TestChargeOnANewDay: on a day that is not analyzed yet, each new connection answers.
-func TestChargeOnANewDay(t *testing.T) {
+// TestChargeWithoutStatistics: on a day that is not analyzed yet, each new connection answers.
+func TestChargeWithoutStatistics(t *testing.T) {
 	url := server.Database(t)
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, `ALTER TABLE usage SET (autovacuum_enabled = off)`)
@@ -110,8 +110,8 @@ func TestChargeOnANewDay(t *testing.T) {
 	t.Logf("the slowest of 20 first calls for 64 accounts took %s", slowest)
 }
 
-// TestChargeWithoutAStandby: limits do not wait for a synchronous standby that is away.
-func TestChargeWithoutAStandby(t *testing.T) {
+// TestChargeWithoutStandby: charges do not wait for an unreachable synchronous standby.
+func TestChargeWithoutStandby(t *testing.T) {
 	own := pgtest.New(t)
 	url := own.Database(t)
 	s := openAt(t, url, Options{})
@@ -129,8 +129,8 @@ func TestChargeWithoutAStandby(t *testing.T) {
 	t.Log("1,000 accounts were charged for the first time while a standby was away")
 }
 
-// TestChargeBesideAHotAccount: the accounts beside one that many charge are not held up.
-func TestChargeBesideAHotAccount(t *testing.T) {
+// TestChargeWithBusyAccount: a busy account does not delay the charges of other accounts.
+func TestChargeWithBusyAccount(t *testing.T) {
 	url := server.Database(t)
 	hot, quiet := openAt(t, url, Options{Serving: true}), openAt(t, url, Options{Serving: true})
 	defer closeNow(t, hot)

@@ -19,15 +19,15 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// charging is a database whose function charge_quota goes by the clock of the test.
+// charging is a database whose function charge_quota uses the clock of the test.
 type charging struct {
 	t    *testing.T
 	url  string
 	conn *pgx.Conn
 }
 
-// newCharging sets the clock to a function of the test's: PostgreSQL finds it before its
-// own, because its schema comes first in the search path.
+// newCharging replaces the clock by a function of the test: PostgreSQL finds it first, because its
+// schema comes first in the search path.
 func newCharging(t *testing.T) *charging {
 	t.Helper()
 	url := server.Database(t)
@@ -54,12 +54,12 @@ func (c *charging) query(into any, query string, args ...any) {
 	}
 }
 
-// accountQuota is what the reference remembers of an account.
+// accountQuota is the state of an account in the reference.
 type accountQuota struct {
 	now, minuteUsed, dayUsed int64
 }
 
-// charge is the rule that charge_quota follows, in Go.
+// charge is the reference for charge_quota.
 func (a *accountQuota) charge(q petcat.Quota, now, history int64) petcat.QuotaCount {
 	const minute, day = 60_000_000, 86_400_000_000
 	if a.now/minute != now/minute {
@@ -78,9 +78,9 @@ func (a *accountQuota) charge(q petcat.Quota, now, history int64) petcat.QuotaCo
 	return c
 }
 
-// TestChargeAgainstTheRule compares the function with its rule, over minutes and days, with
-// a history that knows more, and with counters that a crash emptied.
-func TestChargeAgainstTheRule(t *testing.T) {
+// TestChargeAgainstReference compares the function with the reference, over minutes and days, with
+// higher numbers in the usage history and with counters that a crash emptied.
+func TestChargeAgainstReference(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			c := newCharging(t)
@@ -147,8 +147,8 @@ func TestChargeAgainstTheRule(t *testing.T) {
 	}
 }
 
-// during runs a statement in the middle of each call of charge_quota: after it has read an
-// account's row, when it reads the clock.
+// during runs a statement within each call of charge_quota: after it has read the row of an
+// account, when it reads the clock.
 func (c *charging) during(statement string) {
 	c.t.Helper()
 	c.exec(`CREATE OR REPLACE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS
@@ -171,17 +171,17 @@ func wantState(t *testing.T, err error, state string) {
 	}
 }
 
-// Two calls with the same accounts in another order would wait for each other for ever.
-func TestChargeRefusesAccountsOutOfOrder(t *testing.T) {
+// TestChargeRefusesUnorderedAccounts: two calls with different orders would deadlock.
+func TestChargeRefusesUnorderedAccounts(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)
 	_, err := s.Charge(t.Context(), append(oneCharge(2), oneCharge(1)...))
 	wantState(t, err, "P0001")
 }
 
-// Whoever writes the row of an account without its lock makes the call fail; else a charge
-// would be lost.
-func TestChargeNoticesAnotherWriter(t *testing.T) {
+// TestChargeDetectsUnlockedWrite: a write of an account's row without its lock makes the call fail.
+// Otherwise a charge would be lost.
+func TestChargeDetectsUnlockedWrite(t *testing.T) {
 	c := newCharging(t)
 	s := openAt(t, c.url, Options{})
 	defer closeNow(t, s)
@@ -196,8 +196,8 @@ func TestChargeNoticesAnotherWriter(t *testing.T) {
 	wantState(t, charge(), "P0001")
 }
 
-// What the function sets is in force while it runs, and synchronous_commit until the
-// transaction has committed.
+// TestChargeSettings: the settings of the function hold while it runs, and synchronous_commit until
+// the commit.
 func TestChargeSettings(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`CREATE TABLE fake.seen (text text)`)
@@ -214,7 +214,7 @@ func TestChargeSettings(t *testing.T) {
 	}
 }
 
-// A call takes the lock of each account, and a refusal takes no transaction id.
+// TestChargeLocks: a call locks each account, and a refusal takes no transaction id.
 func TestChargeLocks(t *testing.T) {
 	conn := pgtest.Connect(t, server.Database(t))
 	scan := func(query string) (n int64) {
@@ -231,12 +231,12 @@ func TestChargeLocks(t *testing.T) {
 	written := scan(`SELECT count(pg_current_xact_id_if_assigned())`)
 	pgtest.Execute(t, conn, `ROLLBACK`)
 	if locks != 2 || written != 0 {
-		t.Errorf("a call for two accounts, whose quotas are spent, took %d locks and wrote %d times, want 2 and 0", locks, written)
+		t.Errorf("a call for two accounts with spent quotas took %d locks and wrote %d times, want 2 and 0", locks, written)
 	}
 }
 
-// While somebody holds an account's lock, its charges fail, and those of others go on.
-func TestChargeOfAnAccountThatIsHeld(t *testing.T) {
+// TestChargeOfLockedAccount: while another transaction locks an account, only its charges fail.
+func TestChargeOfLockedAccount(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
@@ -256,8 +256,8 @@ func TestChargeOfAnAccountThatIsHeld(t *testing.T) {
 	}
 }
 
-// An account has one row. Its key moves on every 64 requests, past the dead versions that
-// a long snapshot keeps.
+// TestChargeMovesTheRow: an account has one row. Its key changes every 64 requests, so that the
+// index skips the dead versions that a long snapshot keeps.
 func TestChargeMovesTheRow(t *testing.T) {
 	c := newCharging(t)
 	s := openAt(t, c.url, Options{})
@@ -276,7 +276,7 @@ func TestChargeMovesTheRow(t *testing.T) {
 	}
 }
 
-// On all nodes together, an account is admitted exactly its quota, and no call fails.
+// TestChargeInParallel: all nodes together admit exactly the quota of an account, and no call fails.
 func TestChargeInParallel(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`UPDATE fake.time SET micros = 1800000000000000`)
@@ -317,9 +317,9 @@ func TestChargeInParallel(t *testing.T) {
 	}
 }
 
-// The revision of a charge is never older than a create that was acknowledged before the
-// charge was asked for.
-func TestChargeCarriesTheNewestRevision(t *testing.T) {
+// TestChargeReturnsNewestRevision: the revision is not older than any create that was acknowledged
+// before the charge was sent.
+func TestChargeReturnsNewestRevision(t *testing.T) {
 	url := server.Database(t)
 	s, other := openAt(t, url, Options{}), openAt(t, url, Options{})
 	defer closeNow(t, s)
@@ -351,7 +351,7 @@ func TestChargeCarriesTheNewestRevision(t *testing.T) {
 	wg.Wait()
 }
 
-// An open snapshot is seen, because it keeps dead rows.
+// TestVacuuming: it reports an open snapshot, which keeps dead rows.
 func TestVacuuming(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
@@ -363,7 +363,7 @@ func TestVacuuming(t *testing.T) {
 	pgtest.Execute(t, conn, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	pgtest.Execute(t, conn, "SELECT count(*) FROM spent")
 	if _, snapshot, err := s.Vacuuming(t.Context()); err != nil || snapshot <= 0 {
-		t.Errorf("beside an open snapshot: %s, %v", snapshot, err)
+		t.Errorf("with an open snapshot: %s, %v", snapshot, err)
 	}
 	pgtest.Execute(t, conn, "ROLLBACK")
 }

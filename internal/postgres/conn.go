@@ -13,8 +13,8 @@ import (
 	"petcat/internal/store"
 )
 
-// conn implements [store.Conn]. Its statements wait in a queue until an answer is needed, and
-// then share a round trip.
+// conn implements [store.Conn]. It queues statements until a result is needed; they then share a
+// round trip.
 type conn struct {
 	ctx    context.Context //nolint:containedctx // it lives no longer than the call
 	to     *pgx.Conn
@@ -30,7 +30,7 @@ func (c *conn) queue(query string, args ...any) *pgx.QueuedQuery {
 	return c.queued.Queue(c.texts.numbered(query), args...)
 }
 
-// flush sends what is queued. After the first error, the server runs nothing of the rest.
+// flush sends the queued statements. The server skips those after the first error.
 func (c *conn) flush() error {
 	if c.queued.Len() == 0 {
 		return nil
@@ -74,12 +74,12 @@ func (c *conn) QueryEach(row func(int, store.Scan) error, query string, args [][
 	return c.flush()
 }
 
-// commit ends a transaction, together with what is queued. Its error is a [commitError] if
-// the server may have committed.
+// commit sends the queued statements and commits. Its error is a [commitError] if the server may
+// have committed.
 func (c *conn) commit() error {
 	committing := false
 	c.queue("commit").Fn = func(results pgx.BatchResults) error {
-		committing = true // all that was queued before succeeded
+		committing = true // all queued statements succeeded
 		_, err := results.Exec()
 		return err
 	}
@@ -90,10 +90,10 @@ func (c *conn) commit() error {
 	return err
 }
 
-// texts are the statements of package store as PostgreSQL wants them. There are few.
+// texts caches the statements of package store with PostgreSQL's placeholders. There are few.
 type texts struct{ known sync.Map }
 
-// numbered returns a statement with $1 in the place of its first question mark, and so on.
+// numbered replaces the question marks in a statement by $1, $2 and so on.
 func (t *texts) numbered(query string) string {
 	if text, ok := t.known.Load(query); ok {
 		return text.(string)
@@ -109,12 +109,12 @@ func (t *texts) numbered(query string) string {
 	return text.String()
 }
 
-// dialect is what only PostgreSQL writes so.
+// dialect returns the SQL that only PostgreSQL has.
 func dialect() store.Dialect {
 	return store.Dialect{
 		Now: `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
-		// Every node deletes what has expired.
+		// Every node deletes expired rows.
 		SkipLocked: ` FOR UPDATE SKIP LOCKED`,
-		CleanRows:  1000, // each deletion takes some milliseconds
+		CleanRows:  1000, // a deletion takes some milliseconds
 	}
 }

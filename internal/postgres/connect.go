@@ -16,64 +16,63 @@ import (
 	"petcat"
 )
 
-// defaultConnectTimeout holds for opening, and for commands, unless the URL says otherwise
-// (connect_timeout): a database that sleeps needs some seconds to wake up.
+// defaultConnectTimeout is for opening and for commands; connect_timeout in the URL overrides it.
+// A suspended database needs some seconds to resume.
 const defaultConnectTimeout = 10 * time.Second
 
-// patience is how long things may take. Its zero value is none: see newPatience.
-type patience struct {
-	connect time.Duration // after opening, unless the URL says otherwise
-	// read bounds a read of a few rows, with the wait for a connection. row bounds the wait
-	// for the next row of a read that no request waits for: at a start, or in a command.
+// timeouts are the times after which the database counts as unavailable.
+type timeouts struct {
+	connect time.Duration // of connections after the first; connect_timeout in the URL overrides it
+	// read is for a read of a few rows, with the wait for a connection. row is for the wait for
+	// the next row of a read that no request waits for: at a start, or in a command.
 	read, row time.Duration
-	// write bounds a write, from its first byte to its commit.
+	// write is for a write, from its begin to its commit.
 	write time.Duration
-	// lock and statement are the server's own bounds of a statement that writes, and idle of
-	// the time between two statements of a transaction.
+	// The server enforces lock and statement for each statement of a write, and idle between
+	// two statements of a transaction.
 	lock, statement, idle time.Duration
 }
 
-// newPatience returns how long things may take before the database counts as away: for a
-// server all in all less than the 5 s within which everything must work again after it is
-// back. A statement gives up waiting for a lock before the caller gives up. A command may
-// have to connect first.
-func newPatience(serving bool, connect time.Duration) patience {
-	p := patience{
+// newTimeouts returns the timeouts of a server or a command. Those of a server add up to less than
+// the 5 s within which it must recover. A statement stops waiting for a lock before its caller
+// stops waiting. A command may have to connect first.
+func newTimeouts(serving bool, connect time.Duration) timeouts {
+	t := timeouts{
 		connect: 2 * time.Second, read: 1500 * time.Millisecond, row: 30 * time.Second, write: 3 * time.Second,
 		lock: 2 * time.Second, statement: 2500 * time.Millisecond, idle: 2 * time.Second,
 	}
 	if !serving {
-		p.connect = connect
-		p.read += connect
-		p.write += connect
+		t.connect = connect
+		t.read += connect
+		t.write += connect
 	}
-	return p
+	return t
 }
 
-// A commit is answered when it is on the disk; remote_apply is more, and stays.
+// durably makes a commit wait for the disk. It leaves remote_apply, which waits for more.
 const durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
 
-// settings begins a transaction that writes, and is the transaction's own: behind a pooler
-// the next one may run on another connection. A node that stops in the middle of one does
-// not block the others.
-func (p patience) settings() string {
+// settings returns the statement with the settings of a write. They hold for its transaction,
+// because behind a pooler the next one may run on another connection. They keep a node that
+// hangs in a transaction from blocking other nodes.
+func (t timeouts) settings() string {
 	return fmt.Sprintf(`SELECT %s, set_config('lock_timeout', '%d', true), set_config('statement_timeout', '%d', true),
-		set_config('idle_in_transaction_session_timeout', '%d', true)`, durably, p.lock.Milliseconds(), p.statement.Milliseconds(), p.idle.Milliseconds())
+		set_config('idle_in_transaction_session_timeout', '%d', true)`, durably, t.lock.Milliseconds(), t.statement.Milliseconds(), t.idle.Milliseconds())
 }
 
-// minVersion is major * 10,000 + minor.
+// minVersion is the oldest supported version, as major * 10,000 + minor.
 const minVersion = 14_00_00
 
-// parse reads a database's URL, and adds what connections need.
+// parse parses the URL of a database and adds the parameters of connections.
 func parse(address petcat.Secret) (*pgxpool.Config, error) {
-	// The driver's errors may repeat the URL, which may hold a password.
+	// The driver's errors may repeat the URL, which may contain a password.
 	const form = "the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full"
 	scheme, _, found := strings.Cut(address.Reveal(), "://")
 	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
 		return nil, petcat.Unusablef(nil, "%s", form)
 	}
-	// With a second @ nobody can say where the password ends: what follows the first may be
-	// the rest of it, and must not be shown as the name of a host.
+	// With a second @ the end of the password is ambiguous. The text after the first @ may belong
+	// to it, and must not appear in messages as the name of a host.
 	if strings.Count(address.Reveal(), "@") > 1 {
 		return nil, petcat.Unusablef(nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
 	}
@@ -81,8 +80,8 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	if _, notURL := url.Parse(address.Reveal()); notURL != nil {
 		return nil, petcat.Unusablef(nil, "%s", form)
 	} else if err != nil {
-		// What is wrong is a parameter, a variable or a file that one of them names. Behind
-		// the URL, the error names it.
+		// A parameter, a variable or a file that one of them names is wrong. The driver's error
+		// names it after the URL.
 		text := err.Error()
 		return nil, petcat.Unusablef(nil, "a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
 			text[strings.LastIndex(text, "`: ")+len("`: "):])
@@ -91,33 +90,32 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "petcat"
 	}
-	// These two are among the few that poolers pass on.
+	// Poolers forward these two.
 	config.RuntimeParams["client_encoding"] = "UTF8"
 	config.RuntimeParams["timezone"] = "UTC"
-	// Of several hosts, and after a switch, the one that takes writes: a standby
-	// answers too, with lists that are out of date.
+	// Of several hosts, use the one that accepts writes: the lists of a standby are stale.
 	if config.ValidateConnect == nil {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return pool, nil
 }
 
-// needed are settings of the server, the database or the role on which the store relies. The
-// last ones could be set for each connection, but for poolers.
-var needed = []struct { //nolint:gochecknoglobals // a table that nobody changes
+// needed are settings of the server, the database or the role on which the store relies. It does
+// not set them for each connection, because poolers may not forward them.
+var needed = []struct { //nolint:gochecknoglobals // a constant table
 	name, value, remedy string
 }{
 	{"fsync", "on", "it would lose acknowledged writes in a power cut; set fsync = on in postgresql.conf"},
 	{"full_page_writes", "on", "it may damage its data in a power cut; set full_page_writes = on in postgresql.conf"},
 	{"server_encoding", "UTF8", "create a database with: CREATE DATABASE petcat TEMPLATE template0 ENCODING 'UTF8'"},
 	{"default_transaction_isolation", "read committed", ""},
-	{"client_encoding", "UTF8", ""}, // some poolers do not pass ours on
+	{"client_encoding", "UTF8", ""}, // some poolers do not forward the parameter
 	{"bytea_output", "hex", ""},
 	{"standard_conforming_strings", "on", ""},
 	{"session_replication_role", "origin", ""},
 }
 
-// checkServer asks a server whether it keeps what the store promises.
+// checkServer checks the version and the settings of a server.
 func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	const query = `SELECT current_setting('server_version_num')::int4, current_setting('server_version'),
 		array_agg(current_setting(name) ORDER BY n) FROM unnest($1::text[]) WITH ORDINALITY AS s (name, n)`
@@ -147,24 +145,23 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// chooseMode makes connections of config use statements that are prepared once for each
-// connection, which is cheaper, when the server itself is at the other end of conn. A pooler
-// may give each transaction another connection: behind one, statements are prepared on each
-// use. The address may choose itself, with default_query_exec_mode.
+// chooseMode turns off prepared statements in config if a pooler is at the other end of conn: it
+// may give each transaction another connection. Otherwise each connection prepares a statement
+// once, which is faster. default_query_exec_mode in the URL overrides it.
 func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, address petcat.Secret) error {
 	if strings.Contains(address.Reveal(), "default_query_exec_mode") {
 		return nil
 	}
 	var pid uint32
 	err := conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid)
-	if err == nil && pid != conn.PgConn().PID() { // a pooler makes up the number that it tells its clients
+	if err == nil && pid != conn.PgConn().PID() { // poolers invent the number that they report
 		config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}
 	return err
 }
 
-// Place names the server and the database of an address for people, without a
-// password; "" when the address cannot be read.
+// Place returns the server and the database of an address for messages, without the password,
+// and "" for an invalid address.
 func Place(address petcat.Secret) string {
 	config, err := parse(address)
 	if err != nil {
@@ -173,7 +170,7 @@ func Place(address petcat.Secret) string {
 	return place(config.ConnConfig)
 }
 
-// place names a server and database for people, without a password.
+// place returns a server and its database for messages, without the password.
 func place(config *pgx.ConnConfig) string {
 	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port))) + "/" + config.Database
 }

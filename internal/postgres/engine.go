@@ -15,7 +15,7 @@ type engine struct{ s *Store }
 
 // Create commits c in the next group.
 func (e engine) Create(ctx context.Context, c *store.Create) error {
-	// While it is away, nothing waits in the queue.
+	// While the database is unavailable, nothing waits in the queue.
 	if err := e.s.writes.refuses(); err != nil {
 		return translate(&connError{err, unreachable}, "create category")
 	}
@@ -31,28 +31,27 @@ func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) err
 	return translate(e.s.transact(ctx, e.s.writers, true, fn), w.Doing)
 }
 
-// Write is Change without the counter's row: what it locks, nobody who creates waits for.
+// Write is Change without the counter's row: creates do not wait for it.
 func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return translate(e.s.transact(ctx, e.s.writers, false, func(t *store.Tx) error { return fn(t.Conn) }), doing)
 }
 
-// Read runs a read of a few rows, within the patience of one. It is run once more when
-// its connection turns out to be broken.
+// Read runs fn with a timeout, and once more if its connection is broken.
 func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return translate(e.s.read(ctx, func(ctx context.Context, c *pgx.Conn) error { return fn(e.s.conn(ctx, c)) }), doing)
 }
 
-// Each gives the database its time for each row; how long row takes does not matter.
+// Each has a timeout for each row, without the time that the function row takes.
 func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	patience := e.s.patience.row
-	timer := time.AfterFunc(patience, func() { cancel(errNoAnswer) })
+	timeout := e.s.timeouts.row
+	timer := time.AfterFunc(timeout, func() { cancel(errNoAnswer) })
 	defer timer.Stop()
 	return translate(try(watched, e.s.reads, e.s.readers, func(ctx context.Context, c *pgx.Conn) (answered bool, err error) {
 		err = e.s.conn(ctx, c).Query(func(scan store.Scan) error {
 			timer.Stop()
-			defer timer.Reset(patience)
+			defer timer.Reset(timeout)
 			answered = true
 			return row(scan)
 		}, query, args...)
@@ -61,20 +60,20 @@ func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) err
 }
 
 func (s *Store) read(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
-	limited, cancel := context.WithTimeoutCause(ctx, s.patience.read, errNoAnswer)
+	limited, cancel := context.WithTimeoutCause(ctx, s.timeouts.read, errNoAnswer)
 	defer cancel()
 	return try(limited, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) (answered bool, err error) {
-		// The driver closes the connection of a caller who goes away in the middle,
-		// and a new one costs the server more than the rest of the read.
-		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.patience.read, errNoAnswer)
+		// If a caller leaves during the read, the driver would close the connection, and a new
+		// one costs the server more than the rest of the read.
+		ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.timeouts.read, errNoAnswer)
 		defer cancel()
 		return false, fn(ctx, c)
 	})
 }
 
-// try runs fn with a connection, and once more if that turns out to be broken and fn says that
-// nothing was answered. Then the others of that age are broken, too, after the server was
-// restarted, so they are given up.
+// try runs fn with a connection, and once more if the connection is broken and the server answered
+// nothing. It then replaces all idle connections: after a restart of the server they are broken,
+// too.
 func try(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) error {
 	answered, err := once(ctx, b, p, fn)
 	if !answered && severityOf(err) == lost && ctx.Err() == nil {
@@ -84,8 +83,8 @@ func try(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.
 	return err
 }
 
-// once runs fn with a connection if the breaker lets it through, and tells the breaker how it
-// ended. ctx is the caller's.
+// once runs fn with a connection if the breaker lets it through, and reports the result to the
+// breaker. ctx is the caller's context.
 func once(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) (answered bool, err error) {
 	if err := b.enter(); err != nil {
 		return false, &connError{err, unreachable}
@@ -96,7 +95,7 @@ func once(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx
 	})
 	switch severity := severityOf(err); {
 	case errors.Is(err, errNoRoom):
-		b.unknown() // those who use the connections will know
+		b.unknown() // the calls that use the connections report
 	case errors.Is(err, errNoAnswer):
 		b.failed(err)
 	case err != nil && ctx.Err() != nil:
@@ -104,19 +103,18 @@ func once(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx
 	case severity == unreachable:
 		b.failed(err)
 	case severity == lost && sqlState(err) == "":
-		b.unknown() // one broken connection proves nothing; the next attempt to connect does
+		b.unknown() // one broken connection proves nothing; the next connect does
 	default:
 		b.answered()
 	}
 	return answered, err
 }
 
-// transact runs fn in a transaction, which holds the counter's row from its begin if that is
-// wanted: then what it reads stays true until it commits. It is tried again if not even its
-// begin was answered. After that, the connection is known to work, and what was lost may have
-// happened.
+// transact runs fn in a transaction, which locks the counter's row at its begin if counter is true:
+// then the rows that it reads do not change until it commits. It is retried only if the server did
+// not answer its begin; after that, a lost transaction may have committed.
 func (s *Store) transact(ctx context.Context, p pool, counter bool, fn func(*store.Tx) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.patience.write, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeouts.write, errNoAnswer)
 	defer cancel()
 	err := try(ctx, s.writes, p, func(ctx context.Context, c *pgx.Conn) (begun bool, err error) {
 		return s.transaction(ctx, c, counter, fn)
@@ -128,7 +126,7 @@ func (s *Store) transact(ctx context.Context, p pool, counter bool, fn func(*sto
 	return err
 }
 
-// transaction runs fn in a transaction, and reports whether its begin was answered.
+// transaction runs fn in a transaction, and reports whether the server answered its begin.
 func (s *Store) transaction(ctx context.Context, on *pgx.Conn, counter bool, fn func(*store.Tx) error) (begun bool, err error) {
 	c := s.conn(ctx, on)
 	defer func() {
@@ -155,8 +153,8 @@ func (s *Store) transaction(ctx context.Context, on *pgx.Conn, counter bool, fn 
 	return true, c.commit()
 }
 
-// commit makes a group of creates durable. It is the committer's function. A group is not
-// given up half-way because one of its callers went away.
+// commit makes a group of creates durable. It is the committer's function. The group does not end
+// with the context of one of its callers.
 func (s *Store) commit(group []*store.Create) error {
 	ctx := context.WithoutCancel(s.life)
 	create := func(group []*store.Create) error {
@@ -164,8 +162,8 @@ func (s *Store) commit(group []*store.Create) error {
 	}
 	err := create(group)
 	if err != nil && severityOf(err) == statement && len(group) > 1 {
-		// One of them is wrong, and the others must not fail with it: each gets a
-		// transaction of its own.
+		// One of them is wrong, and the others must not fail with it: each gets its own
+		// transaction.
 		err = nil
 		for i, c := range group {
 			if alone := create(group[i : i+1]); alone != nil {

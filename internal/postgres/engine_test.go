@@ -10,11 +10,11 @@ import (
 	"petcat/internal/storetest"
 )
 
-func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
+func TestBadCreateFailsAlone(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	// The domain lets nothing pass that the database would refuse.
+	// The domain validates everything, so the test adds a constraint.
 	server.Server(t).Execute(t, url, "ALTER TABLE categories ADD CHECK (name <> 'bad')")
 	good := func(name string, key petcat.IdempotencyKey) *store.Create {
 		return &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: newCategory(t, name), IdempotencyKey: key}}
@@ -22,12 +22,12 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	for _, keyed := range []petcat.IdempotencyKey{"", "k"} {
 		before := len(storetest.Names(t, s))
 		group := []*store.Create{good("Dogs", keyed), good("bad", ""), good("Cats", "")}
-		// The committer's goroutine has nothing to do meanwhile.
+		// The committer's goroutine is idle.
 		if err := s.commit(group); err != nil {
 			t.Fatalf("the group failed: %v", err)
 		}
 		if petcat.CodeOf(group[1].Outcome) != petcat.CodeInternalError {
-			t.Errorf("the bad write: %v", group[1].Outcome)
+			t.Errorf("the bad create: %v", group[1].Outcome)
 		}
 		for i, want := range map[int]petcat.CategoryID{0: petcat.CategoryID(before + 1), 2: petcat.CategoryID(before + 2)} {
 			if o := group[i]; o.Outcome != nil || o.Created.Replayed || o.Created.Category.ID != want {
@@ -37,9 +37,9 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 	}
 }
 
-// While one write finds out whether the database is back, others are refused at once, and
-// leave nothing behind.
-func TestWritesWhileOneTries(t *testing.T) {
+// TestWritesDuringTrial: while one write tries whether the database works again, other writes are
+// refused at once.
+func TestWritesDuringTrial(t *testing.T) {
 	now := clocktest.NewManual(time.Now())
 	s := openAt(t, server.Database(t), Options{Clock: now})
 	defer closeNow(t, s)
@@ -49,13 +49,13 @@ func TestWritesWhileOneTries(t *testing.T) {
 	if err := s.writes.enter(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time it is not in progress either
+	for range 2 { // the first refusal leaves no idempotency key in progress
 		_, err := tryCreate(t.Context(), t, s, "Cats", "k")
 		wantUnavailable(t, err)
 	}
 	wantUnavailable(t, s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}))
 	if _, err := s.FindAccount(t.Context(), "acme"); petcat.CodeOf(err) != petcat.CodeNotFound {
-		t.Errorf("a read meanwhile: %v", err)
+		t.Errorf("a read during the trial: %v", err)
 	}
 	s.writes.answered()
 	if _, err := tryCreate(t.Context(), t, s, "Cats", "k"); err != nil {

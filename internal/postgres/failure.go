@@ -14,32 +14,32 @@ import (
 	"petcat/internal/store"
 )
 
-// severity is what an error means for the operation that met it.
+// severity is the effect of an error on its operation.
 type severity int
 
 const (
-	// statement: something was wrong with what was asked; it alone fails.
+	// statement: the statement is wrong, and only it fails.
 	statement severity = iota
-	// temporary: the server refused it for now, and nothing of it happened.
+	// temporary: the server refused it for now, without any effect.
 	temporary
-	// unreachable: there was no connection to ask it over.
+	// unreachable: there was no connection.
 	unreachable
-	// lost: the connection broke, or the answer did not come; if the query
-	// was a commit, nobody knows its outcome.
+	// lost: the connection broke, or the server did not answer. The outcome of a commit is
+	// unknown.
 	lost
 )
 
-// states says what SQLSTATEs mean, by their beginning: the first that fits holds. A refused
-// start ends with the sentence, in which %s are the place and what the server said.
-var states = []struct { //nolint:gochecknoglobals // a table that nobody changes
+// states has the meaning of SQLSTATEs by prefix; the first match counts. The sentence is the error
+// of Open; its verbs are the place and the server's message.
+var states = []struct { //nolint:gochecknoglobals // a constant table
 	state    string
 	severity severity
-	passes   bool // a refused start may succeed later
+	later    bool // opening may succeed later
 	sentence string
 }{
 	{"08P01", temporary, false, "what answers at %s refuses the connection (%s); if it is a pooler, check its database, its login, its mode (transaction or session) and which startup parameters it lets pass, and remove the others from the URL"},
 	{"08", temporary, true, ""},
-	{"0A000", temporary, false, "the server at %s cannot do what is asked (%s); use PostgreSQL 14 or later"}, // or a cached plan that a change of the schema made useless
+	{"0A000", temporary, false, "the server at %s cannot do what is asked (%s); use PostgreSQL 14 or later"}, // or the schema has changed since the statement was prepared
 	{"22023", statement, false, "the server at %s does not take the value of a parameter of the URL (%s); correct it"},
 	{"25006", temporary, false, "the database at %s cannot be written (%s); use the address of the primary server, or reset default_transaction_read_only of the role and the database"},
 	{"25", temporary, true, ""},
@@ -70,7 +70,7 @@ const (
 	damaged      = "the database at %s is damaged (%s); stop petcat and restore a backup"
 )
 
-// connError is an error of a connection: unreachable if nothing was sent, else lost.
+// connError is an error of a connection: unreachable if nothing was sent, otherwise lost.
 type connError struct {
 	error
 
@@ -84,16 +84,16 @@ type commitError struct{ error }
 
 func (e *commitError) Unwrap() error { return e.error }
 
-// Causes of failures that are not the driver's.
+// Errors that do not come from the driver.
 var (
 	errNoAnswer = errors.New("the database did not answer in time")
 	errNoRoom   = errors.New("all connections to the database are in use")
 )
 
-// diskFull is the SQLSTATE of a server that has no room.
+// diskFull is the SQLSTATE for a full disk.
 const diskFull = "53100"
 
-// sqlState returns the SQLSTATE of an error, "" when it is not the server's.
+// sqlState returns the SQLSTATE of an error, "" if it does not come from the server.
 func sqlState(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -101,7 +101,7 @@ func sqlState(err error) string {
 	return ""
 }
 
-// severityOf tells errors apart by their types and SQLSTATEs, never by text.
+// severityOf classifies errors by their types and SQLSTATEs, never by text.
 func severityOf(err error) severity {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	connection, ok := errors.AsType[*connError](err)
@@ -125,9 +125,8 @@ func severityOf(err error) severity {
 	return statement
 }
 
-// maybeCommitted reports whether a change may have happened though it failed with
-// err. The server says so when it refuses a commit; when it says nothing, or ends,
-// nobody knows.
+// maybeCommitted reports whether a transaction that failed with err may have committed. It has
+// not if the server answered the commit with an error of this transaction.
 func maybeCommitted(err error) bool {
 	if _, ok := errors.AsType[*commitError](err); !ok {
 		return false
@@ -136,8 +135,8 @@ func maybeCommitted(err error) bool {
 	return severityOf(err) != statement && (state == "40003" || !strings.HasPrefix(state, "40"))
 }
 
-// translate turns an error of the database into one of the domain. Errors of the
-// domain, and those of a caller's context, pass as they are.
+// translate turns an error of the database into an error of the domain. It keeps errors of the
+// domain and of the caller's context.
 func translate(err error, doing string) error {
 	if err == nil {
 		return nil
@@ -161,8 +160,8 @@ func translate(err error, doing string) error {
 	return store.Unavailable("the data cannot be reached at the moment; retry later", wrapped)
 }
 
-// explain turns an error while opening into one sentence. What answered and refused is a
-// matter of configuration, unless it passes by itself.
+// explain turns an error of opening into one sentence. An error of a server that answered is one
+// of configuration, unless it is temporary.
 func explain(err error, where string) error {
 	if _, ok := errors.AsType[*petcat.UnusableError](err); ok || err == nil {
 		return err
@@ -172,7 +171,7 @@ func explain(err error, where string) error {
 	for _, s := range states {
 		if state != "" && strings.HasPrefix(state, s.state) && s.sentence != "" {
 			e := petcat.Unusablef(err, s.sentence, where, said)
-			e.Temporary = s.passes
+			e.Temporary = s.later
 			return e
 		}
 	}
@@ -191,9 +190,8 @@ func explain(err error, where string) error {
 	}
 }
 
-// message returns what the server said, or what the network did, or else the
-// error's text, in one line. The driver repeats the network's once for each way
-// that it tried.
+// message returns the message of the server or of the network, or else the text of the error, in
+// one line. The driver's text repeats the network's message for each address that it tried.
 func message(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {

@@ -33,19 +33,19 @@ func TestSeverity(t *testing.T) {
 		{"statement timeout", state("57014"), temporary, petcat.CodeServiceUnavailable},
 		{"disk full", state("53100"), temporary, petcat.CodeServiceUnavailable},
 		{"out of memory", state("53200"), temporary, petcat.CodeServiceUnavailable},
-		{"read-only after a switch", state("25006"), temporary, petcat.CodeServiceUnavailable},
+		{"read-only after a failover", state("25006"), temporary, petcat.CodeServiceUnavailable},
 		{"input or output error", state("58030"), temporary, petcat.CodeServiceUnavailable},
 		{"prepared statement of another connection", state("26000"), temporary, petcat.CodeServiceUnavailable},
 		{"cached plan", state("0A000"), temporary, petcat.CodeServiceUnavailable},
 		{"shutting down", fatal("57P01"), lost, petcat.CodeServiceUnavailable},
 		{"idle in transaction for long", fatal("25P03"), lost, petcat.CodeServiceUnavailable},
-		{"a statement's error, then the end", &connError{state("23505"), lost}, statement, petcat.CodeInternalError},
+		{"statement error on a lost connection", &connError{state("23505"), lost}, statement, petcat.CodeInternalError},
 		{"connection lost", &connError{io.ErrUnexpectedEOF, lost}, lost, petcat.CodeServiceUnavailable},
 		{"wrapped", fmt.Errorf("commit: %w", &connError{io.EOF, lost}), lost, petcat.CodeServiceUnavailable},
 		{"too many connections", &pgconn.ConnectError{Config: &pgconn.Config{}}, unreachable, petcat.CodeServiceUnavailable},
 		{"no connection", &connError{io.EOF, unreachable}, unreachable, petcat.CodeServiceUnavailable},
-		{"no room", &connError{errNoRoom, unreachable}, unreachable, petcat.CodeServiceUnavailable},
-		{"of the domain", petcat.Errorf(petcat.CodeNotFound, "no"), statement, petcat.CodeNotFound},
+		{"pool exhausted", &connError{errNoRoom, unreachable}, unreachable, petcat.CodeServiceUnavailable},
+		{"domain error", petcat.Errorf(petcat.CodeNotFound, "no"), statement, petcat.CodeNotFound},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, connect := errors.AsType[*pgconn.ConnectError](tt.err); connect {
@@ -61,21 +61,21 @@ func TestSeverity(t *testing.T) {
 	}
 }
 
-func TestTranslateKeepsWhatCallersLookFor(t *testing.T) {
+func TestTranslateKeepsErrorsForCallers(t *testing.T) {
 	if err := translate(nil, "test"); err != nil {
-		t.Errorf("nil became %v", err)
+		t.Errorf("nil is translated to %v", err)
 	}
 	if err := translate(context.Canceled, "test"); !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancellation became %v", err)
+		t.Errorf("a cancellation is translated to %v", err)
 	}
 	damaged, ok := errors.AsType[*petcat.UnusableError](translate(&pgconn.PgError{Code: "XX001"}, "test"))
 	if !ok || !strings.Contains(damaged.Message, "is damaged") {
-		t.Errorf("damage became %v", damaged)
+		t.Errorf("damage is translated to %v", damaged)
 	}
 }
 
-// Who reads an error must not take a database that did not answer for a caller who
-// went away: a command would say that it was interrupted.
+// TestOnlyCallersCancel: only the end of the caller's context is a cancellation. If a database that
+// does not answer were one, a command would report that it was interrupted.
 func TestOnlyCallersCancel(t *testing.T) {
 	stopped := func(cause error) context.Context {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -90,13 +90,13 @@ func TestOnlyCallersCancel(t *testing.T) {
 		is       []error
 		canceled bool
 	}{
-		{"nothing ended", t.Context(), failed, []error{failed}, false},
-		{"the caller went away", stopped(nil), fmt.Errorf("timeout: %w", context.Canceled), nil, true},
-		{"no answer", stopped(errNoAnswer), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoAnswer}, false},
-		{"no answer but an error", stopped(errNoAnswer), failed, []error{errNoAnswer}, false},
+		{"context alive", t.Context(), failed, []error{failed}, false},
+		{"caller canceled", stopped(nil), fmt.Errorf("timeout: %w", context.Canceled), nil, true},
+		{"timeout", stopped(errNoAnswer), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoAnswer}, false},
+		{"timeout with an error", stopped(errNoAnswer), failed, []error{errNoAnswer}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := translate(&connError{because(tt.ctx, tt.err), lost}, "test")
+			err := translate(&connError{withCause(tt.ctx, tt.err), lost}, "test")
 			for _, want := range tt.is {
 				if !errors.Is(err, want) {
 					t.Errorf("%v is not %v", err, want)
@@ -109,8 +109,8 @@ func TestOnlyCallersCancel(t *testing.T) {
 	}
 }
 
-// TestRefusedStarts: what answered and refused is a matter of configuration, unless it passes
-// by itself.
+// TestRefusedStarts: an error of a server that answered is one of configuration, unless it is
+// temporary.
 func TestRefusedStarts(t *testing.T) {
 	for state, temporary := range map[string]bool{
 		"08P01": false, "28000": false, "28P01": false, "3D000": false, "42501": false, "42704": false, "99999": false,

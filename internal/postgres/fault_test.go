@@ -15,15 +15,14 @@ import (
 	"petcat/internal/storetest"
 )
 
-// hasty gives up soon: a database that works may be too slow for it, so whoever uses it
-// tries again.
-func hasty() patience {
+// hasty returns short timeouts. Even a working database may be too slow for them, so tests retry.
+func hasty() timeouts {
 	p := patient()
 	p.connect, p.read, p.row, p.write = time.Second, 200*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond
 	return p
 }
 
-// eventually calls something until it succeeds.
+// eventually retries until try succeeds.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -37,11 +36,11 @@ func eventually(t *testing.T, what string, try func() error) {
 	}
 }
 
-// commit is how the transaction of a write ends, and is in no other request. That is so
-// while statements are not prepared.
+// commit ends the transaction of a write, and is in no other request if statements are not
+// prepared.
 const commit = "commit\x00"
 
-// calls are one of each kind.
+// calls returns one call of each kind.
 func calls(t *testing.T, s *Store) map[string]func() error {
 	t.Helper()
 	return map[string]func() error{
@@ -57,12 +56,12 @@ func calls(t *testing.T, s *Store) map[string]func() error {
 	}
 }
 
-// A server that hangs makes everything fail, and everything works again when it goes on.
+// TestHungServer: all calls fail while the server hangs, and work when it continues.
 func TestHungServer(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))
 	impatient := hasty()
 	var s *Store
-	eventually(t, "open", func() (err error) { s, err = tryOpen(t, url, Options{Serving: true, patience: &impatient}); return err })
+	eventually(t, "open", func() (err error) { s, err = tryOpen(t, url, Options{Serving: true, timeouts: &impatient}); return err })
 	defer closeNow(t, s)
 	all := calls(t, s)
 	for name, call := range all {
@@ -89,13 +88,13 @@ func TestHungServer(t *testing.T) {
 	}
 }
 
-// Commits that hang, as those that wait for a standby, fail when they took too long. Reads
-// do not suffer for it, however many such commits there are.
-func TestReadsGoOnWhileCommitsHang(t *testing.T) {
+// TestReadsWhileCommitsHang: commits that hang, for example because a standby is unreachable, time
+// out. They do not delay reads.
+func TestReadsWhileCommitsHang(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))
 	p := patient()
 	p.write = 300 * time.Millisecond
-	s := openAt(t, url+"&default_query_exec_mode=exec", Options{Serving: true, patience: &p})
+	s := openAt(t, url+"&default_query_exec_mode=exec", Options{Serving: true, timeouts: &p})
 	defer closeNow(t, s)
 	all := calls(t, s)
 	writes := map[string]func() error{"create": all["create"], "change": all["change"]}
@@ -130,7 +129,7 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 		}
 	}
 	if s.writes.err() == nil {
-		t.Error("the database counts as writable while commits hang")
+		t.Error("the check succeeds while commits hang")
 	}
 	network.heal()
 	for name, write := range writes {
@@ -138,7 +137,7 @@ func TestReadsGoOnWhileCommitsHang(t *testing.T) {
 	}
 }
 
-// more are the connections beside those that pool_max_conns bounds.
+// more is the number of connections outside of pool_max_conns.
 const more = createConnections + chargeConnections
 
 func haveConnections(s *Store, want int) error {
@@ -148,7 +147,7 @@ func haveConnections(s *Store, want int) error {
 	return nil
 }
 
-// breakAll ends all connections of a database but our own, as a restart does.
+// breakAll ends all other connections of a database, as a restart does.
 func breakAll(t *testing.T, url string) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
@@ -167,7 +166,7 @@ func breakAll(t *testing.T, url string) {
 	})
 }
 
-// After a restart, nothing fails because of connections that it broke while they were idle.
+// TestBrokenIdleConnections: after a restart of the server, no call fails because of idle connections.
 func TestBrokenIdleConnections(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{Serving: true})
@@ -193,8 +192,8 @@ func TestBrokenIdleConnections(t *testing.T) {
 	}
 }
 
-// A server has all connections of its pool before anybody needs them, and again
-// when it has lost them. Whoever serves nobody makes those that he needs.
+// TestServerKeepsItsConnections: a node opens all connections of its pools in advance, and replaces
+// lost ones. A command opens only the connections that it needs.
 func TestServerKeepsItsConnections(t *testing.T) {
 	const size = 5
 	url := server.Database(t)
@@ -218,12 +217,12 @@ func TestServerKeepsItsConnections(t *testing.T) {
 	}
 }
 
-// A node that stops in the middle of a change does not hold up the others.
-func TestStoppedNodeLetsGo(t *testing.T) {
+// TestStoppedNodeReleasesLocks: a node that hangs in a transaction does not block other nodes.
+func TestStoppedNodeReleasesLocks(t *testing.T) {
 	url := server.Database(t)
 	p := patient()
 	p.idle = 100 * time.Millisecond
-	stopping, other := openAt(t, url, Options{patience: &p}), openAt(t, url, Options{})
+	stopping, other := openAt(t, url, Options{timeouts: &p}), openAt(t, url, Options{})
 	defer closeNow(t, stopping)
 	defer closeNow(t, other)
 	entered, proceed := make(chan struct{}), make(chan struct{})
@@ -237,8 +236,8 @@ func TestStoppedNodeLetsGo(t *testing.T) {
 	wantUnavailable(t, <-failed)
 }
 
-// Of a connection that breaks while a write is under way, nobody knows the outcome. The
-// store says so, and the repetition with the same key makes one category in any case.
+// TestUnknownOutcomes: if a connection breaks during a write, the error reports an unknown outcome,
+// and a retry with the same key creates one category in any case.
 func TestUnknownOutcomes(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))
 	s := openAt(t, url+"&default_query_exec_mode=exec", Options{})
@@ -251,16 +250,16 @@ func TestUnknownOutcomes(t *testing.T) {
 		_, err := tryCreate(t.Context(), t, s, name, petcat.IdempotencyKey(name))
 		wantUnavailable(t, err)
 		if !errors.Is(err, petcat.ErrOutcomeUnknown) {
-			t.Errorf("%s: %v, want that the outcome is unknown", name, err)
+			t.Errorf("%s: %v, want an unknown outcome", name, err)
 		}
 		again, err := tryCreate(t.Context(), t, s, name, petcat.IdempotencyKey(name))
 		if err != nil || again.Replayed != tt.done || again.Category.Name != name {
-			t.Errorf("the repetition of %s: %+v, %v", name, again, err)
+			t.Errorf("the retry of %s: %+v, %v", name, again, err)
 		}
 
 		network.failOne(commit, tt.fate)
 		if _, err = s.CreateAccount(t.Context(), "cli:ada", petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
-			t.Errorf("the account %s: %v, want that the outcome is unknown", name, err)
+			t.Errorf("the account %s: %v, want an unknown outcome", name, err)
 		}
 		if _, err := s.FindAccount(t.Context(), name); (err == nil) != tt.done {
 			t.Errorf("the account %s afterwards: %v", name, err)
@@ -271,8 +270,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// Callers who go away while a read is under way cost no connections.
-func TestCallersWhoGoAway(t *testing.T) {
+// TestCanceledReads: callers that leave during a read cost no connections.
+func TestCanceledReads(t *testing.T) {
 	const size = 3
 	url := server.Database(t)
 	s := openAt(t, url+"&pool_max_conns=6", Options{})
@@ -304,6 +303,6 @@ func TestCallersWhoGoAway(t *testing.T) {
 	before := newest()
 	block(true)
 	if after := newest(); after != before || s.Stats().Connections != size || s.reads.err() != nil {
-		t.Errorf("a new connection was made at %s, after %s: %+v", after, before, s.Stats())
+		t.Errorf("a new connection was opened at %s, after %s: %+v", after, before, s.Stats())
 	}
 }

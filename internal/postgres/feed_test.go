@@ -12,7 +12,7 @@ import (
 	"petcat/internal/store"
 )
 
-// everything returns the ids after a revision, in the order of the feed.
+// everything returns the ids after a revision, in feed order.
 func everything(t *testing.T, s *Store, after petcat.Revision) (ids []petcat.CategoryID) {
 	t.Helper()
 	last, err := s.CategoriesSince(t.Context(), after, func(c petcat.RevisedCategory) error {
@@ -51,8 +51,8 @@ func TestFeedHasPages(t *testing.T) {
 	}
 }
 
-// The plan of the query for what is new is made while the table is empty, and
-// kept: it must be right for a large one, too.
+// TestFeedIsPlannedForLargeTables: the plan of the feed's query is cached while the table is empty,
+// and must suit a large table, too.
 func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	t.Parallel()
 	url := server.Database(t)
@@ -80,6 +80,6 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text := strings.Join(plan, "\n"); !strings.Contains(text, "Index Scan") || strings.Contains(text, "Sort") || !strings.Contains(text, "$1") {
-		t.Errorf("the plan that is kept:\n%s", text)
+		t.Errorf("the cached plan:\n%s", text)
 	}
 }

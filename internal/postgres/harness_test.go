@@ -15,7 +15,7 @@ import (
 	"petcat/internal/storetest"
 )
 
-// server is shared by the tests that do not hurt it.
+// server is shared by tests that do not damage it.
 var server = pgtest.Shared{Migrate: func(ctx context.Context, url string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestStore(t *testing.T) {
 	storetest.WantStatements(t, ran)
 }
 
-// openAt opens a store; the test closes it.
+// openAt opens a store, which the test must close.
 func openAt(t testing.TB, url string, o Options) *Store {
 	t.Helper()
 	s, err := tryOpen(t, url, o)
@@ -75,17 +75,17 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 	if o.Clock == nil {
 		o.Clock = clock.NewSystem()
 	}
-	if o.patience == nil {
+	if o.timeouts == nil {
 		p := patient()
-		o.patience = &p
+		o.timeouts = &p
 	}
 	return Open(t.Context(), o)
 }
 
-// patient waits for a busy machine: only what hangs takes so long.
-func patient() patience {
+// patient returns timeouts for a busy machine: only a hang exceeds them.
+func patient() timeouts {
 	const long = 30 * time.Second
-	return patience{connect: long, read: long, row: long, write: long, lock: long, statement: long, idle: long}
+	return timeouts{connect: long, read: long, row: long, write: long, lock: long, statement: long, idle: long}
 }
 
 func closeNow(t testing.TB, s *Store) {

@@ -10,7 +10,7 @@ import (
 	"petcat/internal/store"
 )
 
-// A full disk is believed to be full for a while: a write that needs no room says nothing.
+// TestFullDisk: the disk counts as full for a while, because some writes succeed on a full disk.
 func TestFullDisk(t *testing.T) {
 	c := clocktest.NewManual(time.Now())
 	s := openAt(t, server.Database(t), Options{Clock: c})
@@ -35,7 +35,6 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestClockAhead: how far this machine's clock is ahead of the database's, or behind it.
 func TestClockAhead(t *testing.T) {
 	url := server.Database(t)
 	for _, by := range []time.Duration{time.Hour, 0, -time.Hour} {
@@ -46,7 +45,7 @@ func TestClockAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := s.Stats().ClockAhead; got < by-30*time.Second || got > by+30*time.Second {
-			t.Errorf("a clock that is %s ahead is said to be %s ahead", by, got)
+			t.Errorf("a clock that is %s ahead is reported as %s ahead", by, got)
 		}
 		closeNow(t, s)
 	}

@@ -14,27 +14,25 @@ import (
 	"petcat/internal/store"
 )
 
-// ErrHistory says that the database no longer continues what was read of it: it is
-// another one, a standby took over, or an older state was restored. What is in memory may
-// be of a future that is gone.
+// ErrHistory reports that the history of the database has changed: it is another database, a
+// standby was promoted, or an older state was restored. It may lack changes that are in memory.
 var ErrHistory = errors.New("the database does not contain all of the data read from it before")
 
-// history notices that the database no longer continues what was read of it. Each new
-// connection is checked before it is used: what changes the history of a database ends
-// its connections. Behind a pooler it does not, so [Store.Check] looks, too. A disk that
-// was set back without a recovery target is noticed by the revisions, if the database has
-// fewer of them when it is next asked.
+// history detects a change of the database's history. Each new connection is checked before it is
+// used, because such a change ends the connections. Behind a pooler it does not, so [Store.Check]
+// checks, too. A disk that was restored without a recovery target is detected by a revision that is
+// lower than one that was read before.
 type history struct {
-	gone chan struct{} // closed when err is set
+	changed chan struct{} // closed when err is set
 
 	mu     sync.Mutex
-	known  string          // guarded by mu; that of the first connection; "": it is not told
-	latest petcat.Revision // guarded by mu; the newest that was read
+	known  string          // guarded by mu; the name at the first connection; "" if the role may not read it
+	latest petcat.Revision // guarded by mu; the newest revision that was read
 	err    error           // guarded by mu
 }
 
-// selectHistory returns nothing in a standby, which has no history of its own. A
-// promotion and a recovery to a point in time begin a new timeline.
+// selectHistory returns the name of a history, and no row in a standby. A promotion and a recovery
+// to a point in time start a new timeline.
 const selectHistory = `SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
 		|| '/' || (SELECT oid FROM pg_database WHERE datname = current_database())
 	FROM pg_control_system() WHERE NOT pg_is_in_recovery()`
@@ -43,7 +41,7 @@ const selectHistory = `SELECT system_identifier || '/' || left(pg_walfile_name(p
 func (h *history) check(ctx context.Context, conn *pgconn.PgConn) error {
 	results, err := conn.Exec(ctx, selectHistory).ReadAll()
 	if sqlState(err) == "42501" {
-		return nil // this role may not read it
+		return nil // the role may not read it
 	}
 	if err != nil || len(results) == 0 || len(results[0].Rows) == 0 {
 		return err
@@ -55,16 +53,16 @@ func (h *history) check(ctx context.Context, conn *pgconn.PgConn) error {
 		h.known = name
 	}
 	if name != h.known {
-		h.fail(fmt.Errorf("%w: it is %s, and was %s (server/timeline/database)", ErrHistory, name, h.known))
+		h.fail(fmt.Errorf("%w: it is %s and was %s (server/timeline/database)", ErrHistory, name, h.known))
 	}
 	return h.err
 }
 
-// fail says that the database does not continue. The caller holds mu.
+// fail sets the error. The caller holds mu.
 func (h *history) fail(err error) {
 	if h.err == nil {
 		h.err = err
-		close(h.gone)
+		close(h.changed)
 	}
 }
 
@@ -75,19 +73,19 @@ func (h *history) revision() petcat.Revision {
 	return h.latest
 }
 
-// reached takes note of the database's revision, which is at least one that was read
-// before it was asked for.
+// reached records the revision of the database. It must not be lower than before, the newest one
+// that was read when the query was sent.
 func (h *history) reached(r, before petcat.Revision) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r < before {
-		h.fail(fmt.Errorf("%w: its revision is %d, and was %d", ErrHistory, r, before))
+		h.fail(fmt.Errorf("%w: its revision is %d and was %d", ErrHistory, r, before))
 	}
 	h.latest = max(h.latest, r)
 }
 
-// HistoryID names the history of the database, in a few letters: its revisions stand for
-// the same data as long as it is the same. It is "" where the server does not tell.
+// HistoryID returns a short identifier of the database's history: while it is the same, a revision
+// identifies the same data. It is "" if the role may not read it.
 func (s *Store) HistoryID() string {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
@@ -98,11 +96,11 @@ func (s *Store) HistoryID() string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// Failed is closed when the database no longer continues what was read of it: no new
-// connection is used, and Err says why. Who opens the store anew reads what is there.
-func (s *Store) Failed() <-chan struct{} { return s.history.gone }
+// Failed is closed when the history of the database has changed: no new connection is used, and Err
+// returns the reason. Open the store again to read the database again.
+func (s *Store) Failed() <-chan struct{} { return s.history.changed }
 
-// Err returns why the store cannot be used any more, as an [ErrHistory].
+// Err returns an [ErrHistory] if the store cannot be used any more.
 func (s *Store) Err() error {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()

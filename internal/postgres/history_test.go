@@ -10,13 +10,13 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// failed reports whether a store says that its database does not continue.
+// failed reports whether a store has detected a changed history.
 func failed(t *testing.T, s *Store) bool {
 	t.Helper()
 	select {
 	case <-s.Failed():
 		if err := s.Err(); !errors.Is(err, ErrHistory) || petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-			t.Errorf("it says why: %v", err)
+			t.Errorf("the reason is %v", err)
 		}
 		return true
 	default:
@@ -24,28 +24,28 @@ func failed(t *testing.T, s *Store) bool {
 	}
 }
 
-// TestHistoryGoesBack: a store notices that the database has fewer revisions than it has
-// read, and no longer uses it once its connections are new.
-func TestHistoryGoesBack(t *testing.T) {
+// TestLowerRevision: a store detects that the database has a lower revision than before, and does not
+// use new connections to it.
+func TestLowerRevision(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	create(t, s, "cat")
 	if _, err := s.AccessChangesSince(t.Context(), 0); err != nil || failed(t, s) {
-		t.Fatalf("all is well: %v %v", err, s.Err())
+		t.Fatalf("an unchanged history: %v %v", err, s.Err())
 	}
 	server.Server(t).Execute(t, url, `UPDATE counter SET revision = revision - 1`)
 	if _, err := s.AccessChangesSince(t.Context(), 0); err != nil || !failed(t, s) {
-		t.Errorf("its revision is lower: %v %v", err, s.Err())
+		t.Errorf("a lower revision: %v %v", err, s.Err())
 	}
 	s.readers.Reset()
 	if _, err := s.FindAccount(t.Context(), "acme"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-		t.Errorf("a read of it afterwards: %v", err)
+		t.Errorf("a read after the failure: %v", err)
 	}
 }
 
-// TestHistoryOfAnother: a store notices that its database was dropped and made again.
-func TestHistoryOfAnother(t *testing.T) {
+// TestRecreatedDatabase: a store detects that its database was dropped and created again.
+func TestRecreatedDatabase(t *testing.T) {
 	pg := server.Server(t)
 	url := pg.Database(t)
 	s := openAt(t, url, Options{})
@@ -67,8 +67,8 @@ func TestHistoryOfAnother(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsNotTold: a role that may not read what the server is can use it.
-func TestHistoryThatIsNotTold(t *testing.T) {
+// TestUnreadableHistory: a role that may not read the server's identity can use it.
+func TestUnreadableHistory(t *testing.T) {
 	url := server.Server(t).Database(t)
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"petcat/internal/clock"
 )
 
-// node is what of a server keeps and lists categories.
+// node has the store and the list of a server.
 type node struct {
 	*Store
 	*catalog.Replica
@@ -34,8 +34,8 @@ func openNode(t *testing.T, url string) node {
 	return node{s, r}
 }
 
-// wantListed looks at the list of a node, which must be of now, also when the newest
-// revision is known already.
+// wantListed checks whether the list of a node has a category. The list must be current, also if the
+// caller knows the newest revision.
 func (n node) wantListed(t *testing.T, id petcat.CategoryID, want bool) {
 	t.Helper()
 	var newest petcat.Revision
@@ -53,9 +53,9 @@ func (n node) wantListed(t *testing.T, id petcat.CategoryID, want bool) {
 	}
 }
 
-// TestListsShowWhatWasAcknowledged: whatever was created or deleted on one node, a list that
-// is asked for afterwards shows it on any node, however many others write meanwhile.
-func TestListsShowWhatWasAcknowledged(t *testing.T) {
+// TestListsShowAcknowledgedChanges: a list on any node shows every create and delete that any node
+// acknowledged before the request, while other nodes write.
+func TestListsShowAcknowledgedChanges(t *testing.T) {
 	const clients, each = 9, 12
 	url := server.Database(t)
 	nodes := []node{openNode(t, url), openNode(t, url), openNode(t, url)}

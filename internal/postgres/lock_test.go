@@ -14,9 +14,9 @@ import (
 	"petcat/internal/storetest"
 )
 
-// Another node that writes the same idempotency key, and has not committed yet
-// when the statement begins, is found all the same.
-func TestKeyConflict(t *testing.T) {
+// TestIdempotencyKeyConflict: a create finds the same idempotency key of another node, even if that
+// node has not committed when the statement begins.
+func TestIdempotencyKeyConflict(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
@@ -45,22 +45,22 @@ func TestKeyConflict(t *testing.T) {
 		}
 	}
 	if got := storetest.Names(t, s); len(got) != 1 {
-		t.Errorf("categories %q, want the first alone", got)
+		t.Errorf("categories %q, want only the first", got)
 	}
 	if next := create(t, s, "Birds"); next.ID != first.ID+1 {
 		t.Errorf("the next id is %d", next.ID)
 	}
 }
 
-// A write that waits for a lock, which somebody keeps, is refused by the server before its
-// caller gives up: it is certain that nothing happened, and nothing happens later.
-func TestWriteWaitsForALock(t *testing.T) {
+// TestWriteWaitsForLock: the server rejects a write that waits for a lock before its caller times out,
+// so the outcome is known.
+func TestWriteWaitsForLock(t *testing.T) {
 	url := server.Database(t)
 	address, _ := pgtest.StartPooler(t, url)
 	p := patient()
 	p.lock = 50 * time.Millisecond
 	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
-		s := openAt(t, url, Options{patience: &p})
+		s := openAt(t, url, Options{timeouts: &p})
 		defer closeNow(t, s)
 		for _, lock := range []string{"SELECT FROM counter FOR UPDATE", "LOCK TABLE categories"} {
 			conn := pgtest.Connect(t, url)
@@ -74,11 +74,11 @@ func TestWriteWaitsForALock(t *testing.T) {
 			}
 			for write, err := range writes {
 				if sqlState(err) != "55P03" || petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) {
-					t.Errorf("%s, %s while another has %s: %v, want it refused by the server", name, write, lock, err)
+					t.Errorf("%s, %s while another session holds %s: %v, want a rejection by the server", name, write, lock, err)
 				}
 			}
 			if s.writes.err() != nil {
-				t.Error("a lock counts as the database being away")
+				t.Error("a lock opens the breaker")
 			}
 			pgtest.Execute(t, conn, "COMMIT")
 		}
@@ -88,21 +88,21 @@ func TestWriteWaitsForALock(t *testing.T) {
 	}
 }
 
-// awaitLock returns when somebody waits for a lock.
+// awaitLock returns when one session waits for a lock.
 func awaitLock(t *testing.T, url string) {
 	t.Helper()
 	awaitLocks(t, url, 1)
 }
 
-// awaitLocks returns when so many wait for a lock.
+// awaitLocks returns when want sessions wait for a lock.
 func awaitLocks(t *testing.T, url string, want int) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
-	eventually(t, "somebody waits for a lock", func() error {
+	eventually(t, "sessions wait for a lock", func() error {
 		var waiting int
 		err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
 		if err == nil && waiting < want {
-			err = fmt.Errorf("%d wait, want %d", waiting, want)
+			err = fmt.Errorf("%d sessions wait, want %d", waiting, want)
 		}
 		return err
 	})

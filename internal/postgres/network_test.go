@@ -9,7 +9,7 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// network is between a store and its server, and fails when it is told to.
+// network is a proxy between a store and its server that can fail.
 type network struct {
 	target string
 
@@ -21,7 +21,7 @@ type network struct {
 	all   sync.WaitGroup
 }
 
-// fate is what becomes of a request, or a part of one.
+// fate is the result of a request or a part of it.
 type fate int
 
 const (
@@ -31,7 +31,7 @@ const (
 	breaksLate // after the server has done it, before the answer
 )
 
-// newNetwork returns one in front of the tests' server, and the database's URL through it.
+// newNetwork returns a network in front of the tests' server, and the URL of the database through it.
 func newNetwork(t *testing.T, url string) (*network, string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,14 +62,14 @@ func newNetwork(t *testing.T, url string) (*network, string) {
 	return n, pgtest.ByTCP(url, l.Addr().String())
 }
 
-// fail gives each request what rule says, until heal.
+// fail gives each request the fate that rule returns, until heal.
 func (n *network) fail(rule func(request []byte) fate) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.rule = rule
 }
 
-// failOne gives the first request with a text in it its fate.
+// failOne gives the first request that contains a text its fate.
 func (n *network) failOne(text string, f fate) {
 	done := false
 	n.fail(func(request []byte) fate {
@@ -98,7 +98,7 @@ func (n *network) fateOf(request []byte) (fate, <-chan struct{}) {
 	return n.rule(request), n.heals
 }
 
-// keep remembers connections, which the test's end closes.
+// keep records connections, which are closed at the end of the test.
 func (n *network) keep(conns ...net.Conn) (ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -159,8 +159,8 @@ func (n *network) passRequests(postgres, client net.Conn, late chan struct{}) {
 	}
 }
 
-// passAnswers ends with the answer to what was sent after late was closed: that one is
-// not passed.
+// passAnswers forwards answers until the answer to the first request after late was closed, which it
+// drops.
 func passAnswers(client, postgres net.Conn, late <-chan struct{}) {
 	defer func() { _ = client.Close() }()
 	buffer := make([]byte, 1<<16)

@@ -29,7 +29,7 @@ func wantOpenError(t *testing.T, err error, want string) {
 	}
 }
 
-// filled returns a database with something in it.
+// filled returns a database with a category.
 func filled(t *testing.T) string {
 	t.Helper()
 	url := server.Server(t).Database(t)
@@ -39,12 +39,12 @@ func filled(t *testing.T) string {
 	return url
 }
 
-// set is a statement that sets something for everybody who connects to the database.
+// set returns a statement that changes a setting of the database.
 func set(setting string) string {
 	return "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET " + setting + "', current_database()); END $$"
 }
 
-func TestRefusals(t *testing.T) {
+func TestRefusedDatabases(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		statements string // run in a filled database
@@ -54,10 +54,10 @@ func TestRefusals(t *testing.T) {
 		{"another environment", "", Options{Environment: petcat.Staging}, "belongs to the production environment"},
 		{"tables of another program", "DROP TABLE petcat_schema; DROP TABLE meta, counter", Options{}, "contains tables of another program"},
 		{"read-only", set("default_transaction_read_only = on"), Options{}, "cannot be written"},
-		{"another isolation", set("default_transaction_isolation = serializable"), Options{}, "RESET default_transaction_isolation"},
-		{"no triggers", set("session_replication_role = replica"), Options{}, "RESET session_replication_role"},
-		{"bytes in another form", set("bytea_output = escape"), Options{}, "RESET bytea_output"},
-		{"texts in another form", set("standard_conforming_strings = off"), Options{}, "RESET standard_conforming_strings"},
+		{"transaction isolation", set("default_transaction_isolation = serializable"), Options{}, "RESET default_transaction_isolation"},
+		{"session_replication_role", set("session_replication_role = replica"), Options{}, "RESET session_replication_role"},
+		{"bytea_output", set("bytea_output = escape"), Options{}, "RESET bytea_output"},
+		{"standard_conforming_strings", set("standard_conforming_strings = off"), Options{}, "RESET standard_conforming_strings"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := filled(t)
@@ -73,8 +73,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestUnusualSettings: whatever else a role or a database sets, all works, also behind a
-// pooler.
+// TestUnusualSettings: the store works with any other setting of the database, also behind a pooler.
 func TestUnusualSettings(t *testing.T) {
 	url := filled(t)
 	for _, setting := range []string{
@@ -107,8 +106,8 @@ func TestUnusualSettings(t *testing.T) {
 	}
 }
 
-// TestConnectTimeout: what the operator sets holds for opening, for commands and for servers.
-// Without it, commands wait longer than servers, whose requests wait meanwhile.
+// TestConnectTimeout: connect_timeout of the URL holds for commands and servers. Without it, servers
+// wait less than commands, because their requests wait, too.
 func TestConnectTimeout(t *testing.T) {
 	url := server.Database(t)
 	for _, tt := range []struct {
@@ -121,8 +120,8 @@ func TestConnectTimeout(t *testing.T) {
 		{"&connect_timeout=30", false, 30 * time.Second},
 		{"&connect_timeout=30", true, 30 * time.Second},
 	} {
-		usual := newPatience(tt.serving, defaultConnectTimeout)
-		s := openAt(t, url+tt.more, Options{Serving: tt.serving, patience: &usual})
+		usual := newTimeouts(tt.serving, defaultConnectTimeout)
+		s := openAt(t, url+tt.more, Options{Serving: tt.serving, timeouts: &usual})
 		if got := s.readers.Config().ConnConfig.ConnectTimeout; got != tt.want {
 			t.Errorf("with %q, serving %t: %s, want %s", tt.more, tt.serving, got, tt.want)
 		}
@@ -130,7 +129,7 @@ func TestConnectTimeout(t *testing.T) {
 	}
 }
 
-// TestTooFewConnections: the role's limit has a remedy of its own, and passes by itself.
+// TestTooFewConnections: the error for a connection limit names the remedy.
 func TestTooFewConnections(t *testing.T) {
 	url := server.Server(t).Database(t)
 	config, err := pgx.ParseConfig(url)
@@ -144,8 +143,8 @@ func TestTooFewConnections(t *testing.T) {
 	wantOpenError(t, err, "a node needs 11")
 }
 
-// TestMigrations: a database that has had fewer migrations gets the others, and one that has
-// had more, of a newer version, is served.
+// TestMigrations: a database gets missing migrations, and one with more migrations, of a newer
+// version, works.
 func TestMigrations(t *testing.T) {
 	url := filled(t)
 	conn := pgtest.Connect(t, url)
@@ -161,7 +160,7 @@ func TestMigrations(t *testing.T) {
 	create(t, s, "Dogs")
 }
 
-// A database without data is refused and left alone where data must exist.
+// TestNoData: if data must exist, a database without data is refused and not changed.
 func TestNoData(t *testing.T) {
 	url := server.Server(t).Database(t)
 	_, err := tryOpen(t, url, Options{MustExist: true})
@@ -174,7 +173,7 @@ func TestNoData(t *testing.T) {
 	_ = made.Close()
 	again, err := tryOpen(t, url, Options{MustExist: true})
 	if err != nil {
-		t.Fatalf("with data it is refused, too: %v", err)
+		t.Fatalf("with data: %v", err)
 	}
 	_ = again.Close()
 }
@@ -188,31 +187,31 @@ func TestRefusedAddresses(t *testing.T) {
 	}{
 		{"no database of that name", strings.Replace(url, "/test", "/nobodys", 1), "has no such database"},
 		{"no user of that name", strings.Replace(url, "user=petcat", "user=nobody", 1), "refuses the login"},
-		{"nobody listens", "postgres://petcat:hunter2@127.0.0.1:1/petcat", "127.0.0.1:1/petcat cannot be reached (connect: connection refused)"},
+		{"no server", "postgres://petcat:hunter2@127.0.0.1:1/petcat", "127.0.0.1:1/petcat cannot be reached (connect: connection refused)"},
 		{"another scheme", "mysql://petcat:hunter2@localhost/petcat", form},
 		{"no scheme", "petcat:hunter2@localhost/petcat", form},
-		{"a broken port", "postgres://petcat:hunter2@localhost:x/petcat", form},
+		{"bad port", "postgres://petcat:hunter2@localhost:x/petcat", form},
 		{"an unknown sslmode", "postgres://petcat:hunter2@localhost/petcat?sslmode=perhaps", "sslmode"},
 		{"another sslmode", "postgres://petcat:hunter2@localhost/petcat?sslmode=no-verify", "sslmode"},
 		{"no such file", "postgres://petcat:hunter2@localhost/petcat?sslmode=verify-full&sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem"},
 		{"a parameter of another driver", url + "&pgbouncer=true", "does not know a parameter of the URL"},
 		{"a schema of another driver", url + "&schema=public", "does not know a parameter of the URL"},
 		{"a parameter without a meaning", url + "&datestyle=perhaps", "does not take the value of a parameter"},
-		{"an @ in the password", "postgres://petcat:a@hunter2!@localhost/petcat", "more than one @"},
+		{"@ in the password", "postgres://petcat:a@hunter2!@localhost/petcat", "more than one @"},
 		{"empty", "", form},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := tryOpen(t, tt.url, Options{})
 			wantOpenError(t, err, tt.want)
 			if strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "hunter2") {
-				t.Error("the error tells the password")
+				t.Error("the error contains the password")
 			}
 		})
 	}
 }
 
-// TestRefusedServers asks a server that says something else than it is: what stands before
-// pg_catalog in the search path is found first.
+// TestRefusedServers replaces current_setting by a function in a schema that precedes pg_catalog in
+// the search path.
 func TestRefusedServers(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
@@ -234,14 +233,13 @@ func TestRefusedServers(t *testing.T) {
 	}
 }
 
-// What a transaction that writes needs it sets itself, whatever the server, the
-// database or the role have set.
+// TestSettingsOfWrites: a write sets its own settings, whatever the settings of the database are.
 func TestSettingsOfWrites(t *testing.T) {
 	url := server.Server(t).Database(t)
 	for weaker, want := range map[string]string{"off": "on", "local": "on", "remote_write": "on", "on": "on", "remote_apply": "remote_apply"} {
 		server.Server(t).Execute(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = "+weaker+"', current_database()); END $$")
-		usual := newPatience(true, 0)
-		s := openAt(t, url, Options{patience: &usual})
+		usual := newTimeouts(true, 0)
+		s := openAt(t, url, Options{timeouts: &usual})
 		var got, timeout string
 		err := s.Change(t.Context(), "look", func(tx *store.Tx) error {
 			return tx.Query(func(scan store.Scan) error { return scan(&got, &timeout) }, "SELECT current_setting('synchronous_commit'), current_setting('lock_timeout')")
@@ -249,7 +247,7 @@ func TestSettingsOfWrites(t *testing.T) {
 		if err != nil || got != want || timeout != "2s" {
 			t.Errorf("with %s: synchronous_commit = %s and lock_timeout = %s, %v; want %s", weaker, got, timeout, err, want)
 		}
-		// The writer's: a trigger sees the settings of the transaction it runs in.
+		// A trigger sees the settings of its transaction.
 		server.Server(t).Execute(t, url, `CREATE TABLE IF NOT EXISTS seen (setting text, timeout text);
 			CREATE OR REPLACE FUNCTION look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 				INSERT INTO seen VALUES (current_setting('synchronous_commit'), current_setting('lock_timeout')); RETURN NULL; END $$;
@@ -267,7 +265,7 @@ func TestSettingsOfWrites(t *testing.T) {
 	}
 }
 
-func TestManyOpenFreshDataAtOnce(t *testing.T) {
+func TestConcurrentFirstOpen(t *testing.T) {
 	url := server.Server(t).Database(t)
 	datasets := make([]string, 5)
 	var wg sync.WaitGroup
@@ -290,9 +288,9 @@ func TestManyOpenFreshDataAtOnce(t *testing.T) {
 	}
 }
 
-// A migration that is under way elsewhere is waited for, and not longer than the
-// caller likes.
-func TestMigrationElsewhere(t *testing.T) {
+// TestMigrationByAnotherNode: opening waits for a migration by another node, until the caller's
+// context ends.
+func TestMigrationByAnotherNode(t *testing.T) {
 	url := server.Server(t).Database(t)
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, "BEGIN")
@@ -313,7 +311,7 @@ func TestMigrationElsewhere(t *testing.T) {
 	}()
 	pgtest.Execute(t, conn, "ROLLBACK")
 	if err := <-opened; err != nil {
-		t.Errorf("open after the other has finished: %v", err)
+		t.Errorf("open after the migration: %v", err)
 	}
 }
 
@@ -328,8 +326,7 @@ func TestUnusualSchema(t *testing.T) {
 	}
 }
 
-// What the suite says of changes and deletions holds for the one statement that only
-// PostgreSQL has.
+// TestAuditIsNotTruncated: TRUNCATE is only in PostgreSQL, so the conformance suite does not test it.
 func TestAuditIsNotTruncated(t *testing.T) {
 	t.Parallel()
 	conn := pgtest.Connect(t, filled(t))

@@ -10,35 +10,35 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// pool is some connections that serve one purpose, so that nothing else delays it.
+// pool is the connections for one purpose, so that other purposes do not delay it.
 type pool struct{ *pgxpool.Pool }
 
-// refill is how soon a server makes the connections again that it has lost.
+// refill is the period at which a server replaces lost connections.
 const refill = time.Second
 
 func newPool(ctx context.Context, config *pgxpool.Config, o Options, size int) (pool, error) {
 	config = config.Copy()
 	config.MaxConns = int32(size)
-	// A caller that finds no idle connection would wait for a new one, for a second on a
-	// busy machine, even if others become idle meanwhile. So a server keeps all of them open.
+	// A caller that finds no idle connection waits for a new one, for up to a second on a busy
+	// machine, even if another one becomes idle. So a server keeps all of them open.
 	if o.Serving && !strings.Contains(o.URL.Reveal(), "pool_min_conns") {
 		config.MinConns = config.MaxConns
 		config.HealthCheckPeriod = refill
 	}
-	// The pool would hold on to a connection that does not answer; see with.
+	// A ping would keep the place of a hung connection in the pool; see with.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	p, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
-		return pool{}, fmt.Errorf("make the pool of connections: %w", err)
+		return pool{}, fmt.Errorf("create the connection pool: %w", err)
 	}
 	return pool{p}, nil
 }
 
-// with runs fn with a connection, whatever is known of the database.
+// with runs fn with a connection. It does not ask a breaker.
 func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
 	c, err := p.Acquire(ctx)
 	if err != nil {
-		err = because(ctx, err)
+		err = withCause(ctx, err)
 		if s := p.Stat(); s.AcquiredConns() == s.MaxConns() {
 			err = fmt.Errorf("%w: %w", errNoRoom, err)
 		}
@@ -49,21 +49,21 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 		c.Release()
 		return err
 	}
-	// The driver goes on for a while trying to cancel the query and to close the
-	// connection. Its place in the pool is free for another one at once.
+	// The driver tries for a while to cancel the query and to close the connection. Hijack frees
+	// its place in the pool at once.
 	c.Hijack()
 	if err != nil {
-		err = &connError{because(ctx, err), lost}
+		err = &connError{withCause(ctx, err), lost}
 	}
 	return err
 }
 
-// because adds why a context has ended, if it has, to an error that came of it.
-func because(ctx context.Context, err error) error {
+// withCause adds the cause of an ended context to an error.
+func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause == nil || err == nil {
 		return err
 	}
-	// Only a caller's end is a [context.Canceled], not a database that did not answer.
+	// The driver's error may be a [context.Canceled]; only the caller may end with one.
 	return fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // as above
 }

@@ -1,26 +1,24 @@
 // Package postgres stores everything in a PostgreSQL database that several nodes
 // share: it provides connections, commits and migrations, and package store the
-// operations. Charges have a statement of their own here, which is one round trip.
+// operations. Charges are one statement here, with one round trip.
 //
 // Each node commits the queued categories as one group, in one transaction (engine.go).
-// Every transaction that takes a revision locks the counter's row first and keeps it until
-// the commit, so that on all nodes together revisions, ids and commits are in one order, and
-// "everything after revision R" can skip nothing; what it reads of idempotency keys is
-// complete, and the audit entries are one chain.
+// Every transaction that takes a revision locks the counter's row first and keeps the lock
+// until the commit. So revisions, ids and commits are in one order on all nodes, "everything
+// after revision R" skips nothing, the transaction sees all idempotency keys, and the audit
+// entries are one chain.
 //
-// It keeps no state in a session, so that a pooler may give each transaction
-// another connection: what a transaction needs it sets for itself.
+// It keeps no state in a session, because a pooler may give each transaction another
+// connection. Each transaction sets its own settings.
 //
-// It refuses, with a [petcat.UnusableError] that says what to do, a database of another
-// environment, a newer schema, a standby, a server that does not sync its commits to
-// the disk, settings that it cannot work with, and unsupported versions. What each SQLSTATE
-// means is in failure.go.
+// It refuses a database of another environment, a standby, an unsupported version, a server
+// that does not sync its commits to the disk, and other settings that it cannot work with. The
+// error is a [petcat.UnusableError] with the remedy. failure.go has the meaning of each SQLSTATE.
 //
-// When the database is unavailable, everything fails with service_unavailable,
-// within seconds at first and then immediately, and recovers by itself.
-// The outcome of a write whose connection broke is unknown; it is never repeated
-// here, and its error says that the caller may retry it with the same
-// Idempotency-Key.
+// While the database is unavailable, every operation fails with service_unavailable, within
+// seconds at first and then immediately; it recovers by itself. If the connection of a write
+// breaks, its outcome is unknown. The write is not retried here: its error says that the caller
+// may retry it with the same Idempotency-Key.
 package postgres
 
 import (
@@ -40,37 +38,35 @@ import (
 	"petcat/internal/store"
 )
 
-// Options says how to open a Store.
+// Options are the options of a Store.
 type Options struct {
-	// URL is the address, such as postgres://user:password@host/database. TLS is
-	// its sslmode, a list of hosts is tried in order.
-	// Its pool_max_conns is how many connections there may be beside those that create
-	// and charge, 8 by default: half of them are for writes.
+	// URL is the address, such as postgres://user:password@host/database. Its hosts are tried
+	// in order. Its pool_max_conns is the number of connections for reads and writes, half of
+	// them each, 8 by default. Creates and charges have more connections.
 	URL         petcat.Secret
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
-	// MustExist says that a database without data is refused; without it, the
-	// tables are made there.
+	// MustExist refuses a database without data; otherwise the tables are created.
 	MustExist bool
-	// Serving says that the caller is a server.
+	// Serving is true if the caller is a server.
 	Serving bool
-	// CommitObserved, when set, is told the size of each group of creates and how
-	// long it took.
+	// CommitObserved, if not nil, is called with the size of each group of creates and the
+	// duration of its commit.
 	CommitObserved func(group int, d time.Duration)
 
-	patience *patience // nil: newPatience
+	timeouts *timeouts // nil: newTimeouts
 }
 
 const (
 	defaultPoolSize = 8
-	// createConnections is for the one group of creates that is committed at a time.
+	// createConnections is one, because one group of creates is committed at a time.
 	createConnections = 1
-	// chargeConnections is how many calls of charge_quota a node has under way at most.
+	// chargeConnections is the maximum number of concurrent calls of charge_quota.
 	chargeConnections = 2
 )
 
-// fullFor is how long a full disk is believed to be full after the last write that
-// found it so. A write that needs no more room, such as a beat, says nothing.
+// fullFor is how long the disk counts as full after the last write that failed for it. Other
+// writes may succeed on a full disk.
 const fullFor = 10 * time.Second
 
 // Store keeps everything in one PostgreSQL database, which other nodes may use
@@ -78,41 +74,41 @@ const fullFor = 10 * time.Second
 type Store struct {
 	*store.Store
 	clock    clock.Clock
-	life     context.Context //nolint:containedctx // that of creates, which belong to no single caller
-	patience *patience
-	settings string // a statement; see patience
+	life     context.Context //nolint:containedctx // of groups of creates, which have no single caller
+	timeouts *timeouts
+	settings string // a statement, see timeouts.settings
 	texts    texts
 	group    *groupcommit.Committer[*store.Create]
-	history  *history // of the database as it was opened
+	history  *history
 
 	readers, writers, creators, charges pool
-	// Commits that wait for a standby say nothing about reads.
+	// Reads work while commits wait for a standby.
 	reads, writes *breaker
 	clockAhead    atomic.Int64                  // nanoseconds; see Stats
-	fullAt        atomic.Pointer[clock.Reading] // when its disk was full the last time; nil: never
+	fullAt        atomic.Pointer[clock.Reading] // when a write last failed for a full disk; nil: never
 }
 
-// Open connects to a database, and makes its schema, or brings it up to date if it
-// may. It returns a [petcat.UnusableError] for one that cannot be used.
+// Open connects to a database, and creates or migrates its schema. It returns a
+// [petcat.UnusableError] for a database that cannot be used.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	config, err := parse(o.URL)
 	if err != nil {
 		return nil, err
 	}
 	opening := cmp.Or(config.ConnConfig.ConnectTimeout, defaultConnectTimeout)
-	if o.patience == nil {
-		usual := newPatience(o.Serving, opening)
-		o.patience = &usual
+	if o.timeouts == nil {
+		usual := newTimeouts(o.Serving, opening)
+		o.timeouts = &usual
 	}
 	s := &Store{
-		clock: o.Clock, life: ctx, patience: o.patience, settings: o.patience.settings(), history: &history{gone: make(chan struct{})},
+		clock: o.Clock, life: ctx, timeouts: o.timeouts, settings: o.timeouts.settings(), history: &history{changed: make(chan struct{})},
 		reads: &breaker{clock: o.Clock}, writes: &breaker{clock: o.Clock},
 	}
 	m, err := s.prepare(ctx, config.ConnConfig, opening, o)
 	if err != nil {
 		return nil, explain(err, place(config.ConnConfig))
 	}
-	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, o.patience.connect)
+	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, o.timeouts.connect)
 	if err := s.connect(ctx, config, o); err != nil {
 		return nil, err
 	}
@@ -121,7 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare checks the server and the schema, on a connection of its own that prepares no
+// prepare checks the server and migrates the schema, on a separate connection that prepares no
 // statements.
 func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.Duration, o Options) (m store.Meta, err error) {
 	once := config.Copy()
@@ -144,7 +140,7 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout tim
 	if err := s.history.check(ctx, c.PgConn()); err != nil {
 		return m, err
 	}
-	// In a transaction, which not every mode of a pooler allows.
+	// The transaction shows whether the mode of a pooler allows one.
 	_, err = s.transaction(ctx, c, false, func(t *store.Tx) (err error) {
 		m, err = store.ReadMeta(t, o.Environment, o.Clock.Read().Time())
 		return err
@@ -152,8 +148,8 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout tim
 	return m, err
 }
 
-// connect makes the pools. After a switch, another server may be there: each connection is
-// checked.
+// connect creates the pools. Each new connection is checked, because it may be to another server
+// after a failover.
 func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) (err error) {
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		if err := s.history.check(ctx, c.PgConn()); err != nil {
@@ -176,7 +172,7 @@ func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) 
 	return nil
 }
 
-// start runs the writer.
+// start starts the group commit.
 func (s *Store) start(o Options) {
 	s.group = groupcommit.New(groupcommit.Options[*store.Create]{
 		Commit:  s.commit,
@@ -186,8 +182,8 @@ func (s *Store) start(o Options) {
 	})
 }
 
-// Close commits what is waiting and closes the connections. No other call may
-// follow or be under way.
+// Close commits the queued creates and closes the connections. No other call may follow or be
+// in progress.
 func (s *Store) Close() error {
 	s.group.Close()
 	for _, p := range s.pools() {
@@ -198,12 +194,11 @@ func (s *Store) Close() error {
 
 func (s *Store) pools() []pool { return []pool{s.readers, s.writers, s.creators, s.charges} }
 
-// Check asks the database how it is: whether it answers, whether it takes writes,
-// whether it continues what was read of it, and what time it has. It returns what is wrong, as
-// Open does.
-// Whether a write is also committed in time is found out by Beat, without anybody's requests.
+// Check checks whether the database answers, accepts writes and has the same history as before,
+// and reads its clock. Its errors are those of Open. It does not write: the node's heartbeats
+// show whether writes are committed in time.
 func (s *Store) Check(ctx context.Context) error {
-	// True on a standby, too, and without writing.
+	// transaction_read_only is also on in a standby.
 	const query = `SELECT current_setting('transaction_read_only')::bool, (extract(epoch FROM clock_timestamp()) * 1000000)::int8`
 	var readOnly bool
 	err := s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
@@ -212,11 +207,11 @@ func (s *Store) Check(ctx context.Context) error {
 		if err := conn.QueryRow(ctx, query).Scan(&readOnly, &micros); err != nil {
 			return err
 		}
-		// It looked at its clock at some moment between: the middle is wrong by half of
-		// the time between at most.
+		// It read its clock between the two readings here: the error of the middle is at most
+		// half of the time between them.
 		middle := asked.Time().Add(s.clock.Read().Since(asked) / 2)
 		s.clockAhead.Store(int64(middle.Sub(time.UnixMicro(micros))))
-		// Behind a pooler, another server may answer on the same connection.
+		// Behind a pooler, the same connection may lead to another server.
 		return s.history.check(ctx, conn.PgConn())
 	})
 	at := s.fullAt.Load()
@@ -235,11 +230,11 @@ func (s *Store) Check(ctx context.Context) error {
 // Stats is the state of a store for metrics.
 type Stats struct {
 	Waiting int    // creates in the queue
-	Shed    uint64 // creates refused so far because too many waited
-	// Connections to the database, and how many of them are in use.
+	Shed    uint64 // creates refused so far because the queue was full
+	// Connections is the number of connections to the database; InUse of them are in use.
 	Connections, InUse int
-	// ClockAhead is how far this machine's clock was ahead of the database's when that
-	// was last asked; negative: behind.
+	// ClockAhead is how far this machine's clock was ahead of the database's clock at the
+	// last Check; negative: behind.
 	ClockAhead time.Duration
 }
 

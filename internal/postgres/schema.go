@@ -19,21 +19,19 @@ func migrations() []string {
 	return schema.Migrations(tables, strings.NewReplacer(
 		" INTEGER", " bigint",
 		" BLOB", " bytea",
-		// Byte by byte: the collations of operating systems change, and damage indexes when
-		// they do.
+		// Byte by byte: an update of an operating system's collation damages indexes.
 		" TEXT", ` text COLLATE "C"`,
 		" STRICT, WITHOUT ROWID", "",
 		" STRICT", "",
 	))
 }
 
-// migrationLock is the number of the advisory lock that is held while the schema is
-// changed: "petcat" in ASCII. Such locks are each database's own.
+// migrationLock is the key of the advisory lock of migrations in a database: "petcat" in ASCII.
 const migrationLock = 0x706574636174
 
-// migrate makes the schema or brings it up to date, in one transaction. Several nodes may start
-// at once: one does it, the others wait. Migrations only add, so this program works with a
-// database that has had more than it knows.
+// migrate runs the missing migrations in one transaction. If several nodes start at once, one
+// migrates and the others wait. Migrations only add, so this program works with a database that has
+// more of them.
 func migrate(ctx context.Context, conn *pgx.Conn, migrations []string, o Options) error {
 	version, err := schemaVersion(ctx, conn)
 	if err != nil || version >= len(migrations) {
@@ -47,8 +45,7 @@ func migrate(ctx context.Context, conn *pgx.Conn, migrations []string, o Options
 		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
-	// The lock is a transaction's and not a session's: behind a pooler, a session is
-	// nothing that one could hold.
+	// The lock belongs to the transaction, because a pooler does not keep sessions.
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 		return err
 	}
@@ -62,14 +59,15 @@ func migrate(ctx context.Context, conn *pgx.Conn, migrations []string, o Options
 	return tx.Commit(ctx)
 }
 
-// schemaVersion returns how many migrations were made. One of them makes the table petcat_schema.
+// schemaVersion returns the number of migrations that the database has. The first one creates the
+// table petcat_schema.
 func schemaVersion(ctx context.Context, from interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 },
 ) (version int, err error) {
 	var there bool
-	// Without a table in the query, to_regclass may know nothing of what was committed
-	// while this transaction waited.
+	// Without a table in the query, to_regclass may miss a table that was committed while this
+	// transaction waited.
 	err = from.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('petcat_schema'))`).Scan(&there)
 	if err == nil && there {
 		err = from.QueryRow(ctx, `SELECT version FROM petcat_schema`).Scan(&version)
