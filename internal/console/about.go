@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/config"
 	"petcat/internal/console/pages"
 )
 
@@ -143,8 +144,8 @@ func removeOperator(x *exchange, name petcat.OperatorName) error {
 
 // backupsView is the last scheduled backup, and how they are made.
 type backupsView struct {
-	Last     Backup
-	Settings []Setting
+	Last     any
+	Settings []config.Value
 }
 
 func backups(x *exchange) (err error) {

@@ -26,6 +26,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/config"
 	"petcat/internal/console/pages"
 )
 
@@ -54,18 +55,6 @@ type Part struct {
 	Since         time.Time // when that began; zero: not known
 }
 
-// Backup is the last scheduled backup that was verified; the zero value before the first.
-type Backup struct {
-	TakenAt time.Time
-	Host    string // the machine that made it
-	File    string // its path there
-	Size    int64  // in bytes
-	Seconds float64
-}
-
-// Setting is a setting in force, as people may see it.
-type Setting struct{ Flag, Variable, Value, Origin string }
-
 // Options for a [Console].
 type Options struct {
 	pages.Options
@@ -79,9 +68,9 @@ type Options struct {
 	Parts    func() []Part
 	Nodes    func() []petcat.Node
 	History  *History
-	Settings []Setting
-	// LastBackup returns the last backup of any node.
-	LastBackup func(context.Context) (Backup, error)
+	Settings []config.Value
+	// LastBackup returns the last scheduled backup of any node, as html/backups.html needs it.
+	LastBackup func(context.Context) (any, error)
 	URL        string // of this console in browsers, without a slash at the end
 	// OwnName reports whether a host, in lower case and without a port, is a name of this
 	// console. Other web sites can let their names resolve to its address (DNS rebinding).

@@ -8,6 +8,8 @@ import (
 	"go.uber.org/goleak"
 
 	"petcat"
+	"petcat/internal/backup"
+	"petcat/internal/config"
 	"petcat/internal/pagetest"
 )
 
@@ -52,11 +54,11 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Nodes: func() []petcat.Node {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: pagetest.Noon}}
 		},
-		LastBackup: func(context.Context) (Backup, error) {
-			return Backup{TakenAt: pagetest.Noon, Host: "box", File: "/backups/petcat-1", Size: 1_500_000, Seconds: 0.5}, nil
+		LastBackup: func(context.Context) (any, error) {
+			return backup.Made{TakenAt: pagetest.Noon, Host: "box", File: "/backups/petcat-1", Size: 1_500_000, Seconds: 0.5}, nil
 		},
 		URL:      "https://console.example.com",
-		Settings: []Setting{{"--bans", "PETCAT_BANS", "shadow", "flag --bans"}},
+		Settings: []config.Value{{Flag: "--bans", Environment: "PETCAT_BANS", Value: "shadow", Origin: "flag --bans"}},
 		OwnName:  func(host string) bool { return host == "127.0.0.1" || host == "console.example.com" },
 	}
 	for _, c := range change {

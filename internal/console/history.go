@@ -18,19 +18,26 @@ const (
 
 // Step is what happened on this node in a short time.
 type Step struct {
-	End  time.Time
-	Took time.Duration // 0: nothing is known of the step
-	// How many requests were answered, by their status: below 400, refused by reason (401
-	// and 429), other errors of the caller, and failures of the service.
-	Good, Refused, Faulty, Failed int64
-	Reasons                       map[petcat.Code]int64
+	End  time.Time     `json:"end"`
+	Took time.Duration `json:"took"` // 0: the node was not running
+	// The numbers of responses by status: below 400, refusals (401 and 429), the caller's other
+	// errors, and failures of the service.
+	Good    int64                 `json:"good"`
+	Refused int64                 `json:"refused"`
+	Faulty  int64                 `json:"faulty"`
+	Failed  int64                 `json:"failed"`
+	Reasons map[petcat.Code]int64 `json:"reasons"` // of the refusals
 	// P50 and P99 are the 50th and 99th percentile of the durations, by the bounds of the
 	// buckets; 0 without requests. Last sets them.
-	P50, P99  time.Duration
-	Unhealthy []string // the parts that were unhealthy at the end of the step
+	P50       time.Duration `json:"p50"`
+	P99       time.Duration `json:"p99"`
+	Unhealthy []string      `json:"unhealthy"` // the parts that were unhealthy at the end of the step
 
 	durations [15]int64 // by buckets, and behind the last one
 }
+
+// Requests returns the number of all responses.
+func (s *Step) Requests() int64 { return s.Good + s.Refused + s.Faulty + s.Failed }
 
 func newStep(end time.Time) Step { return Step{End: end, Reasons: map[petcat.Code]int64{}} }
 
@@ -114,11 +121,11 @@ func (h *History) Take(now time.Time, unhealthy []string) {
 	h.steps = h.steps[max(0, len(h.steps)-maxSteps):]
 }
 
-// Last returns the steps of a span, the oldest first: an hour by 10 s, a day by 5 min. Those from
-// before the history began took no time.
-func (h *History) Last(span Span) []Step {
+// Last returns the steps of the last hour, each of 10 s, or of the last day, each of 5 min, the
+// oldest first. Steps before the history began took no time.
+func (h *History) Last(day bool) []Step {
 	count, length := 360, 1
-	if span == Day {
+	if day {
 		count, length = 288, 30
 	}
 	h.mu.Lock()

@@ -21,7 +21,7 @@ func TestHistory(t *testing.T) {
 	h.Take(noon.Add(StepLength), []string{"store"})
 	h.Take(noon.Add(2*StepLength), nil)
 
-	all := h.Last(Hour)
+	all := h.Last(false)
 	step, last := all[358], all[359]
 	if len(all) != 360 || all[357].Took != 0 || step.Took != StepLength || step.Good != 99 || step.Refused != 1 || step.Faulty != 0 || step.Failed != 1 ||
 		!cmp.Equal(step.Reasons, map[petcat.Code]int64{petcat.CodeRateLimitExceeded: 1}) || !slices.Equal(step.Unhealthy, []string{"store"}) ||
@@ -36,7 +36,7 @@ func TestHistory(t *testing.T) {
 		h.Count(200, "", 0)
 		h.Take(noon.Add(time.Duration(i)*StepLength), nil)
 	}
-	day := h.Last(Day)
+	day := h.Last(true)
 	for i, p := range day {
 		if p.Took != 30*StepLength || p.Good != 30 || !p.End.Equal(noon.Add(time.Duration(360+30*(i+1))*StepLength)) {
 			t.Fatalf("point %d of the day: %+v", i, p)

@@ -66,12 +66,12 @@ func bans(x *exchange) error {
 		return err
 	}
 	page, v.Next = pages.Cut(page)
-	for _, b := range page {
-		a, err := x.Store.FindAccount(x.R.Context(), b.Account.String())
-		if err != nil {
-			return err
-		}
-		v.Bans = append(v.Bans, banView{b, a.Name})
+	of, err := summaries(x, page, func(b petcat.Ban) petcat.AccountID { return b.Account })
+	if err != nil {
+		return err
+	}
+	for i, b := range page {
+		v.Bans = append(v.Bans, banView{b, of[i].Name})
 	}
 	return x.Render("bans", pages.View{Title: "Bans", Section: "bans", Data: v})
 }

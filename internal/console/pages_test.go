@@ -320,5 +320,5 @@ func TestOverview(t *testing.T) {
 	}
 	b.Get("").Want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
 		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
-	b.Get("history.json?span=hour").Want(http.StatusOK, "2.5", "0.3")
+	b.Get("history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"refused":3,"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},"p50":2500000,"p99":50000000,"unhealthy":["store"]`)
 }

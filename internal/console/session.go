@@ -50,23 +50,19 @@ func (s *sessions) FindSession(ctx context.Context, realm petcat.Realm, token pe
 
 // SignOut implements [petcat.SessionStore].
 func (s *sessions) SignOut(ctx context.Context, token petcat.TokenHash) error {
-	err := s.Store.SignOut(ctx, token)
-	s.forget(err, func(t petcat.TokenHash, _ seen) bool { return t == token })
-	return err
+	defer s.forget()
+	return s.Store.SignOut(ctx, token)
 }
 
 // SignOutEverywhere implements [petcat.SessionStore].
 func (s *sessions) SignOutEverywhere(ctx context.Context, by petcat.Actor, of petcat.Subject) (int64, error) {
-	ended, err := s.Store.SignOutEverywhere(ctx, by, of)
-	s.forget(err, func(_ petcat.TokenHash, v seen) bool { return v.session.Subject() == of })
-	return ended, err
+	defer s.forget()
+	return s.Store.SignOutEverywhere(ctx, by, of)
 }
 
-// forget removes the sessions that ended, unless ending them failed.
-func (s *sessions) forget(err error, ended func(petcat.TokenHash, seen) bool) {
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		maps.DeleteFunc(s.seen, ended)
-	}
+// forget makes all sessions untrusted until they are verified again.
+func (s *sessions) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.seen)
 }

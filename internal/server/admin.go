@@ -60,18 +60,11 @@ func (n *Node) serveConsole(context.Context) error {
 		r, _ := n.readiness()
 		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(r.Since)))
 	})
-	var settings []console.Setting
-	for _, v := range n.inForce() {
-		settings = append(settings, console.Setting{Flag: v.Flag, Variable: v.Environment, Value: v.Shown(), Origin: v.Origin})
-	}
 	operators := console.New(console.Options{
 		Options: n.pageOptions(strings.HasPrefix(n.ConsoleURL(), "https://")), Store: n.store, List: n.list, Limiter: n.limiter,
 		Version: n.Version, Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
-		LastBackup: func(ctx context.Context) (console.Backup, error) {
-			last, err := backup.LastMade(ctx, n.store)
-			return console.Backup(last), err
-		},
-		URL: n.ConsoleURL(), Settings: settings, OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
+		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, n.store) },
+		URL:        n.ConsoleURL(), Settings: n.inForce(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 	})
 	n.adminMux.Handle("/console/", operators)
 	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served

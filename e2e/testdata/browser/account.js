@@ -25,7 +25,7 @@ async function main() {
   saw.address = page.url(); // without the token
   await look();
   await page.keyboard.press('Enter'); // the button has the focus
-  await page.waitForURL(/account$/);
+  await page.waitForURL(/account\/$/);
   await look();
   await page.keyboard.press('Tab');
   saw.firstStop = await page.evaluate(() => document.activeElement.textContent);

@@ -19,7 +19,7 @@ import (
 // functions are the functions of all templates.
 func functions(base string) template.FuncMap {
 	return template.FuncMap{
-		"when": When, "second": second, "clock": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "base": func() string { return base },
+		"when": when, "second": second, "clock": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "base": func() string { return base },
 		"number": humanize.Comma, "size": func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) },
 		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plans":   petcat.Plans,
@@ -30,15 +30,15 @@ func functions(base string) template.FuncMap {
 	}
 }
 
-// When formats a time for pages, in UTC.
-func When(t time.Time) string {
+// when formats a time for pages, in UTC.
+func when(t time.Time) string {
 	if t.IsZero() {
 		return "–"
 	}
 	return t.UTC().Format("2 Jan 2006, 15:04")
 }
 
-// second is [When] with seconds.
+// second is [when] with seconds.
 func second(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") }
 
 // capitalised returns a text with a capital letter at its beginning.

@@ -148,36 +148,16 @@ func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
 	return []Window{{"this minute", d.Minute}, {"today", d.Day}}
 }
 
-// maxBars is the maximum number of periods in a chart: more lines cannot be distinguished.
-const maxBars = 2_000
-
-// WriteUsage answers with the chart of a usage history: times in Unix seconds, and the numbers of
-// admitted, refused and failed requests.
+// WriteUsage answers with a usage history for its chart: times in Unix seconds, and for each period
+// its beginning and the numbers of admitted, refused and failed requests.
 func (x *Exchange) WriteUsage(q petcat.UsageQuery) error {
-	q.From = q.Step.Floor(q.From)
-	if first := q.Step.Floor(q.To.Add(-maxBars * q.Step.Length())); q.From.Before(first) {
-		q.From = first
-	}
 	h, err := x.site.Store.Usage(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
-	columns := make([][]int64, 4)
-	for at, periods := q.From, h.Periods; at.Before(q.To); at = at.Add(q.Step.Length()) {
-		var p petcat.UsagePeriod
-		if len(periods) > 0 && !periods[0].Begin.After(at) {
-			p, periods = periods[0], periods[1:]
-		}
-		for i, n := range []int64{at.Unix(), p.Requests, p.Refused(), p.Failed} {
-			columns[i] = append(columns[i], n)
-		}
+	periods := [][4]int64{}
+	for _, p := range h.Periods {
+		periods = append(periods, [4]int64{p.Begin.Unix(), p.Requests, p.Refused(), p.Failed})
 	}
-	for i, column := range columns { // the last period lasts until the end
-		if last := len(column) - 1; i > 0 {
-			columns[i] = append(column, column[last])
-		} else {
-			columns[i] = append(column, q.To.Unix())
-		}
-	}
-	return x.WriteJSON(map[string][][]int64{"usage": columns})
+	return x.WriteJSON(map[string]any{"from": q.Step.Floor(q.From).Unix(), "to": q.To.Unix(), "step": q.Step.Length().Seconds(), "periods": periods})
 }

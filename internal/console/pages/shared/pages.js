@@ -123,12 +123,40 @@ function draw(chart, columns) {
   plots.set(chart, { plot, labels });
 }
 
+// The columns of a usage chart: times, and the requests of each period. Periods without requests
+// are not in the history. The last period lasts until the end.
+function usageColumns({ from, to, step, periods }) {
+  const known = new Map(periods.map((period) => [period[0], period]));
+  const columns = [[], [], [], []];
+  for (let at = from; at < to; at += step) {
+    columns.forEach((column, i) => column.push(i ? known.get(at)?.[i] ?? 0 : at));
+  }
+  columns.forEach((column, i) => column.push(i ? column.at(-1) : to));
+  return { usage: columns };
+}
+
+// The columns of the charts of a node's history, from its start: times, and rates a second or
+// milliseconds. null is a gap. The server's durations are in nanoseconds.
+function historyColumns(all) {
+  const steps = all.slice(Math.max(0, all.findIndex(({ took }) => took > 0)));
+  const times = steps.map(({ end }) => Date.parse(end) / 1e3);
+  const rates = (count) => steps.map((step) => (step.took ? count(step) / (step.took / 1e9) : null));
+  const latencies = (name) => steps.map((step) => (step.p99 ? step[name] / 1e6 : null));
+  return {
+    requests: [times, ...['good', 'refused', 'faulty', 'failed'].map((name) => rates((step) => step[name]))],
+    reasons: [times, ...series.reasons.map(([code]) => rates(({ reasons }) => reasons[code] ?? 0))],
+    median: [times, latencies('p50')],
+    p99: [times, latencies('p99')],
+  };
+}
+
 async function refresh(charts) {
   if (document.hidden) return;
   const answer = await fetch(charts.dataset.history, { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(8_000) });
   if (answer.redirected) return; // the session has ended
   if (!answer.ok) throw new Error(`${answer.status}`);
-  const columns = await answer.json();
+  const history = await answer.json();
+  const columns = Array.isArray(history) ? historyColumns(history) : usageColumns(history);
   showStale(false);
   for (const chart of charts.querySelectorAll('[data-chart]')) draw(chart, columns[chart.dataset.chart]);
 }
