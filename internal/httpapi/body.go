@@ -20,7 +20,7 @@ import (
 	"petcat/internal/clock"
 )
 
-// maxBody is the largest body in bytes.
+// maxBody is the maximum size of a body in bytes.
 const maxBody = 1 << 20
 
 // smallBody is the size in bytes of the buffer that a body begins with at most, which is enough
@@ -28,8 +28,8 @@ const maxBody = 1 << 20
 // with the announced length, and within BodyBytes.
 const smallBody = 4 << 10
 
-// withBody returns a handler that checks the headers, reads the body and calls next. mediaTypes
-// are the accepted ones. It returns the errors 413, 415, 408 and 400.
+// withBody returns a handler that checks the headers, reads the body and calls next. mediaTypes are
+// the accepted media types. It returns the errors 413, 415, 408 and 400.
 func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte) error) handler {
 	return func(e *exchange) error {
 		if e.r.ContentLength > maxBody {
@@ -54,19 +54,19 @@ func bodyTooLarge() error {
 // Media types of bodies. A JSON merge patch (RFC 7396) has the syntax of JSON, so both are
 // accepted for it.
 //
-//nolint:gochecknoglobals // nobody changes them
+//nolint:gochecknoglobals // never changed
 var (
 	asJSON       = []string{"application/json"}
 	asMergePatch = []string{"application/merge-patch+json", "application/json"}
 )
 
-// checkMediaType returns the error 415 unless a request has one of the accepted media types,
-// with any parameters, or no Content-Type. The error recommends the first of them.
+// checkMediaType returns the error 415 unless the request has an accepted media type, with any
+// parameters, or no Content-Type. The error recommends the first accepted type.
 func (e *exchange) checkMediaType(accepted []string) error {
 	codings := strings.Join(e.r.Header["Content-Encoding"], ",")
 	for coding := range strings.SplitSeq(codings, ",") {
 		if coding = strings.Trim(coding, " \t"); coding != "" && !strings.EqualFold(coding, "identity") {
-			// It says which coding to send instead (RFC 9110, section 15.5.16).
+			// The accepted content coding (RFC 9110, section 15.5.16).
 			e.set("Accept-Encoding", "identity")
 			return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be sent without a Content-Encoding")
 		}
@@ -94,11 +94,11 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 	body := make([]byte, 0, size)
 	for {
 		if len(body) == cap(body) {
-			// One byte more than the body can have, for the read that finds its end.
+			// One byte over the maximum, for the read that returns io.EOF.
 			size := min(2*cap(body), maxBody+1)
 			more := int64(size - cap(body))
 			if !s.bodies.TryAcquire(more) {
-				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large bodies are arriving at the moment; retry later")
+				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large request bodies are in flight; retry later")
 			}
 			e.bodyTaken += more
 			body = append(make([]byte, 0, size), body...)
@@ -115,7 +115,7 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 	}
 }
 
-// readError returns the error for the one that ended a body; nil for its end.
+// readError converts the error of a read. io.EOF becomes nil.
 func readError(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -127,9 +127,8 @@ func readError(err error) error {
 	}
 }
 
-// A body that is refused is read to its end before the answer, up to discardBytes and for
-// discardTime. Many clients send all of a body before they read, and would find that the
-// connection was reset.
+// The rest of a rejected body is read before the response, up to discardBytes and for discardTime.
+// Many clients send the whole body before they read, and would otherwise see a reset connection.
 const (
 	discardBytes = 8 << 20
 	discardTime  = time.Second
@@ -141,14 +140,14 @@ func (e *exchange) discardBody() {
 	if e.r.ContentLength == 0 || e.bodyOver || e.r.Header["Expect"] != nil {
 		return
 	}
-	// A deadline of a socket follows the system's clock, not the service's. It fails only if
-	// the reader has no deadlines.
+	// Socket deadlines follow the system clock. The call fails only if the reader has no
+	// deadlines.
 	_ = http.NewResponseController(e.w).SetReadDeadline(clock.Deadline(discardTime))
-	// If that is not all of it, net/http closes the connection after the answer.
+	// If the body is longer, net/http closes the connection after the response.
 	_, _ = io.CopyN(io.Discard, e.r.Body, discardBytes)
 }
 
-// members are the members of all bodies, nil if they were not sent. Others are ignored.
+// members are the members of all request bodies, nil if absent. Unknown members are ignored.
 type members struct {
 	Name        jsontext.Value `json:"name"`
 	Description jsontext.Value `json:"description"`
@@ -159,14 +158,14 @@ type members struct {
 	err error // the first error
 }
 
-// readMembers reads a JSON object strictly: exact member names, no member twice, valid UTF-8,
-// nothing after it.
+// readMembers parses a JSON object strictly: case-sensitive names, no duplicate members, valid
+// UTF-8, nothing after the object.
 func readMembers(body []byte) *members {
 	m := new(members)
 	var target any = m
 	object := jsontext.Value(body).Kind() == '{'
 	if !object {
-		target = new(jsontext.Value) // an error of the JSON text itself comes first
+		target = new(jsontext.Value) // a syntax error takes precedence
 	}
 	err := json.Unmarshal(body, target)
 	switch {
@@ -180,7 +179,7 @@ func readMembers(body []byte) *members {
 	return m
 }
 
-// malformed says what is wrong with a JSON text without repeating any of it.
+// malformed returns the error for invalid JSON. It does not repeat any of the text.
 func malformed(body []byte, err error) error {
 	message := "the body is not well-formed JSON in UTF-8"
 	syntax, located := errors.AsType[*jsontext.SyntacticError](err)
@@ -193,7 +192,7 @@ func malformed(body []byte, err error) error {
 		message = "the body begins with a byte order mark; send the JSON text without it"
 	case located:
 		if rest := body[min(syntax.ByteOffset, int64(len(body))):]; bytes.HasPrefix(rest, []byte("'")) || bytes.HasPrefix(rest, []byte("“")) {
-			message = `JSON has names and texts in double quotes, such as {"name": "dog"}`
+			message = `JSON names and strings must be in double quotes, such as {"name": "dog"}`
 		}
 		message += " (near byte " + strconv.FormatInt(syntax.ByteOffset, 10) + ")"
 	}
@@ -223,14 +222,14 @@ func (m *members) text(field string, value jsontext.Value) *string {
 	return &text
 }
 
-// whole returns a member that must be a whole number; 1.0 and 1e0 are whole, too.
+// whole returns a member that must be a whole number, such as 1, 1.0 or 1e0.
 func whole[T ~int64](m *members, field string, value jsontext.Value) *T {
 	if value == nil {
 		return nil
 	}
 	n, err := strconv.ParseInt(string(value), 10, 64)
 	if err != nil {
-		const exact = 1 << 53 // below it, a float64 holds every whole number
+		const exact = 1 << 53 // below it, a float64 can represent every whole number
 		f, err := strconv.ParseFloat(string(value), 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) >= exact {
 			m.fail(field, "a whole number")
@@ -247,7 +246,7 @@ func decodeNewCategory(body []byte) (petcat.NewCategory, error) {
 	return n, cmp.Or(m.err, err)
 }
 
-// decodeCategoryPatch reads a merge patch, in which null removes a member.
+// decodeCategoryPatch parses a merge patch, in which null removes a member.
 func decodeCategoryPatch(body []byte) (petcat.CategoryPatch, error) {
 	m := readMembers(body)
 	removeDescription := m.Description.Kind() == 'n'

@@ -11,7 +11,7 @@ import (
 	"petcat/internal/catalog"
 )
 
-// listCategories answers GET /categories.
+// listCategories handles GET /categories.
 func (s *Server) listCategories(e *exchange) error {
 	page, err := e.page()
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Server) listCategories(e *exchange) error {
 	return e.sendCurrent(current, list.ETags(), age)
 }
 
-// cut returns the page of a list, or what of the list has the name that was asked for.
+// cut returns the requested page of a list, filtered by name if requested.
 func (p *page) cut(list *catalog.Snapshot) (catalog.Page, error) {
 	names := p.query["name"]
 	switch {
@@ -49,7 +49,7 @@ func (p *page) cut(list *catalog.Snapshot) (catalog.Page, error) {
 	return list.Named(names[0], petcat.CategoryID(p.after), p.limit), nil
 }
 
-// getCategory answers GET /categories/{categoryId}.
+// getCategory handles GET /categories/{categoryId}.
 func (s *Server) getCategory(e *exchange) error {
 	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Server) getCategory(e *exchange) error {
 	}
 	object, etag, found := list.Category(petcat.CategoryID(e.itemID()))
 	if !found && age > 0 && e.itemID() != 0 {
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "the database cannot be reached, and the list that this node has may lack the category with this id; retry later")
+		return petcat.Errorf(petcat.CodeServiceUnavailable, "the database is unavailable, and the cached list may lack this category; retry later")
 	}
 	if !found {
 		return e.noSuchCategory()
@@ -65,7 +65,7 @@ func (s *Server) getCategory(e *exchange) error {
 	return e.sendItem(etag, age, object)
 }
 
-// noSuchCategory returns the error 404 for the last segment of the path.
+// noSuchCategory returns the error 404 for the id in the path.
 func (e *exchange) noSuchCategory() error {
 	if e.itemID() == 0 {
 		return petcat.Errorf(petcat.CodeNotFound, "the id of a category is a whole number, as in %s/categories/4", basePath)
@@ -73,7 +73,7 @@ func (e *exchange) noSuchCategory() error {
 	return petcat.NoSuchCategory()
 }
 
-// createCategory answers POST /categories.
+// createCategory handles POST /categories.
 func (s *Server) createCategory(e *exchange, body []byte) error {
 	return create(e, body, decodeNewCategory, func(n petcat.NewCategory, key petcat.IdempotencyKey) ([]byte, bool, error) {
 		refused, err := s.checkConditions(e)
@@ -93,10 +93,9 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 	})
 }
 
-// checkConditions evaluates If-Match and If-None-Match of a request that would change the
-// list. refused is the error if they are not met, else nil. They are compared with the list
-// before the request is carried out: of several concurrent requests, each may find its
-// condition met.
+// checkConditions evaluates If-Match and If-None-Match of a create. refused is the error 412 if they
+// do not hold, else nil. They are compared with the list before the create, so that the conditions of
+// several concurrent creates may hold.
 func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error) {
 	if !conditional(e.r) {
 		return nil, nil
@@ -112,7 +111,7 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 	return nil, nil
 }
 
-// updateCategory answers PATCH /categories/{categoryId}.
+// updateCategory handles PATCH /categories/{categoryId}.
 func (s *Server) updateCategory(e *exchange, body []byte) error {
 	patch, err := decodeCategoryPatch(body)
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 	return nil
 }
 
-// deleteCategory answers DELETE /categories/{categoryId}.
+// deleteCategory handles DELETE /categories/{categoryId}.
 func (s *Server) deleteCategory(e *exchange) error {
 	id := petcat.CategoryID(e.itemID())
 	expected, err := s.expectedCategory(e, id)
@@ -154,9 +153,9 @@ func (s *Server) deleteCategory(e *exchange) error {
 	return nil
 }
 
-// expectedCategory evaluates If-Match and If-None-Match of a request that would change a
-// category. It returns the category that they were compared with, so that the store changes
-// it only if it is still the same; nil if the request has no condition.
+// expectedCategory evaluates If-Match and If-None-Match of a request that changes a category. It
+// returns the compared category, so that the store changes it only if it is still the same, or nil
+// if the request has no condition.
 func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Category, error) {
 	if !conditional(e.r) {
 		return nil, nil
@@ -180,12 +179,12 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	return &c, nil
 }
 
-// freshList returns the list for a condition of a request that would change something. A stale
-// list is an error: the category may be there, and meet the condition.
+// freshList returns the list for evaluating the conditions of a change. A stale list is an error,
+// because the current list may meet the conditions.
 func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
 	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err == nil && age > 0 {
-		err = petcat.Errorf(petcat.CodeServiceUnavailable, "the database cannot be reached, so If-Match and If-None-Match cannot be checked; retry later")
+		err = petcat.Errorf(petcat.CodeServiceUnavailable, "the database is unavailable, so If-Match and If-None-Match cannot be checked; retry later")
 	}
 	return list, err
 }
@@ -194,8 +193,8 @@ func preconditionFailed() *petcat.Error {
 	return petcat.Errorf(petcat.CodePreconditionFailed, "the current ETag does not meet If-Match or If-None-Match; read the resource again, then decide")
 }
 
-// create answers a POST that creates something. save stores it, and returns its JSON and whether
-// an earlier request with the same idempotency key created it.
+// create handles a POST that creates a resource. save stores the resource. It returns its JSON, and
+// whether an earlier request with the same idempotency key created it.
 func create[N any](
 	e *exchange, body []byte, decode func([]byte) (N, error), save func(N, petcat.IdempotencyKey) (answer []byte, replayed bool, err error),
 ) error {
@@ -218,7 +217,7 @@ func create[N any](
 	return nil
 }
 
-// idempotencyKey returns the request's idempotency key, "" for none.
+// idempotencyKey returns the idempotency key of a request, "" if it has none.
 func idempotencyKey(h http.Header) (petcat.IdempotencyKey, error) {
 	switch values := h["Idempotency-Key"]; len(values) {
 	case 0:

@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Web pages of other origins use the API by the rules of the Fetch standard (CORS). A
-// browser adds no key to a request by itself, as it does with cookies. So a web page can do
-// only what its own key allows, and Access-Control-Allow-Credentials is never sent.
+// Web pages of other origins can use the API by the Fetch standard (CORS). Browsers do not add keys
+// to requests, as they do with cookies, so a web page can use only its own key.
+// Access-Control-Allow-Credentials is never sent.
 const (
-	// corsExposed lists the response headers that scripts may read, beside those that
-	// every origin may read.
+	// corsExposed lists the response headers that scripts may read, besides the safelisted
+	// ones.
 	corsExposed = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
 		"X-Request-Id, X-Error-Field, X-Ignored-Parameters, Location, ETag, Link, Age, Date, Allow, Accept-Patch, Accept-Encoding, WWW-Authenticate, Idempotent-Replayed, Deprecation, Sunset, X-Stability"
 	corsMethods = "DELETE, GET, HEAD, PATCH, POST"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
-	corsMaxAge  = "7200" // seconds; Chromium keeps no answer longer
+	corsMaxAge  = "7200" // seconds; Chromium's maximum
 )
 
 // anyOrigin allows all origins.
 const anyOrigin = "*"
 
-// crossOrigin sets the headers with which browsers let web pages of allowed origins read
-// every later answer, errors included. It also answers preflights. Answers to other origins
-// have none of these headers. Origins are compared byte by byte, as browsers compare them.
+// crossOrigin sets the CORS headers, so that web pages of allowed origins can read every response,
+// including errors. It also responds to preflights. For other origins, it sets no CORS headers.
+// Origins are compared byte by byte, as in browsers.
 func (s *Server) crossOrigin(next handler) handler {
 	if len(s.CORSOrigins) == 0 {
 		return next
@@ -50,7 +50,7 @@ func (s *Server) crossOrigin(next handler) handler {
 	}
 }
 
-// preflight answers a preflight. A preflight has no key, so the answer is the same for every
+// preflight responds to a preflight. A preflight has no key, so the response is the same for every
 // path.
 func (e *exchange) preflight() {
 	e.setOtherLimits()

@@ -13,21 +13,21 @@ import (
 
 // route has the operations of a path.
 type route struct {
-	allow   []string // the value of Allow
+	allow   []string // the Allow header
 	methods map[string]*endpoint
 }
 
-// endpoint is an operation that can be called.
+// endpoint is an operation with its handler.
 type endpoint struct {
 	petcat.Operation
 
 	handle      handler
-	stability   []string // the value of X-Stability
+	stability   []string // the X-Stability header
 	deprecation http.Header
 }
 
-// addRoutes builds the table of paths from the registry of operations. It panics if an
-// operation has no handler, which is a mistake in the program.
+// addRoutes creates the routes of all operations. It panics if an operation has no handler, which is
+// a programming error.
 func (s *Server) addRoutes(handlers map[petcat.OperationID]handler) {
 	s.routes = make(map[string]*route)
 	for _, o := range petcat.Operations() {
@@ -54,7 +54,7 @@ func (s *Server) addRoutes(handlers map[petcat.OperationID]handler) {
 	}
 }
 
-// find finds the route of a request's path, and the operation that it asks for.
+// find finds the route and the operation of a request.
 func (s *Server) find(e *exchange) {
 	if e.route = s.routes[e.path]; e.route == nil {
 		i := strings.LastIndexByte(e.path, '/')
@@ -67,11 +67,11 @@ func (s *Server) find(e *exchange) {
 		return
 	}
 	if e.endpoint = e.route.methods[e.Method]; e.endpoint != nil {
-		e.Operation = e.endpoint.ID // also of requests that are refused
+		e.Operation = e.endpoint.ID // also if the request is rejected
 	}
 }
 
-// dispatch calls the handler of the operation. Its own errors are 404, 405, 410 and 403.
+// dispatch calls the handler of the operation. It returns the errors 404, 405, 410 and 403.
 func (s *Server) dispatch(e *exchange) error {
 	endpoint := e.endpoint
 	switch {
@@ -97,12 +97,12 @@ func (s *Server) dispatch(e *exchange) error {
 	return endpoint.handle(e)
 }
 
-// noSuchPath returns the error 404 for a path, which names one that the caller may have meant.
+// noSuchPath returns the error 404 for a path. It suggests a similar path, if there is one.
 func (s *Server) noSuchPath(path string) error {
 	segments := strings.FieldsFunc(strings.ToLower(path), func(c rune) bool { return c == '/' })
 	segments = slices.DeleteFunc(segments, func(s string) bool { return "/"+s == basePath })
 	for _, o := range petcat.Operations() {
-		// The beginning is enough: /v1/category is near /v1/categories, and so is /v1/categories/.
+		// A prefix is enough: /v1/category and /v1/categories/ are similar to /v1/categories.
 		first, _, _ := strings.Cut(o.Path[1:], "/")
 		if len(segments) > 0 && strings.HasPrefix(segments[0], first[:max(3, 2*len(first)/3)]) {
 			return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; did you mean %s%s? All paths are at /docs", basePath, o.Path)
@@ -115,11 +115,11 @@ func (s *Server) noSuchPath(path string) error {
 const deprecationPage = "/docs#deprecation"
 
 // deprecation returns the headers of a deprecated operation: Deprecation (RFC 9745), Sunset
-// (RFC 8594) and a Link to what they mean; nil for another.
+// (RFC 8594) and a Link to their explanation. For other operations it returns nil.
 //
-// Every answer of the operation itself has them and X-Stability, errors included. Answers
-// before the operation is known do not: 401, 429, 404, 405, and 503 while keys or counts are
-// unavailable.
+// These headers and X-Stability are on every response of the operation, including errors. They
+// are not on responses that are sent before dispatch: 401, 429, 404, 405, and 503 while keys or
+// counts are unavailable.
 func (s *Server) deprecation(o petcat.Operation) http.Header {
 	if !o.Deprecated() {
 		return nil

@@ -13,16 +13,15 @@ import (
 	"sync"
 )
 
-// NewDocument returns the handler of a document that never changes while the program runs.
-// It is compressed at its first request, because compressing all documents at the start
-// would take a tenth of a second. Do not change data afterwards.
+// NewDocument returns a handler for a constant document. It is compressed at the first request,
+// because compressing all documents at the start would take 0.1 s. Do not modify data afterwards.
 func NewDocument(contentType string, data []byte) http.Handler {
 	sum := sha256.Sum256(data)
 	tag := hex.EncodeToString(sum[:12])
 	compressed := sync.OnceValue(func() []byte {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
-		// Writes to a buffer do not fail.
+		// Writes to a buffer cannot fail.
 		_, _ = z.Write(data)
 		_ = z.Close()
 		return b.Bytes()
@@ -30,8 +29,8 @@ func NewDocument(contentType string, data []byte) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
-		// Browsers ask for it each time and nearly always get 304. So they never use old
-		// files with a new version of the server.
+		// Browsers revalidate it each time, and mostly get 304. So they never use old files with
+		// a new version of the server.
 		h.Set("Cache-Control", "no-cache")
 		h.Add("Vary", "Accept-Encoding")
 		h.Set("Content-Type", contentType)
@@ -42,20 +41,19 @@ func NewDocument(contentType string, data []byte) http.Handler {
 		}
 		tag = `"` + tag + `"`
 		h.Set("ETag", tag)
-		// Not http.ServeContent: it copies through 32 KiB, which a client that reads nothing
-		// would hold for each request.
+		// Not http.ServeContent: it would use 32 KiB for each client that does not read.
 		if evaluate(r, tag, tag) == notModified {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(body) // fails only when the client has gone
+			_, _ = w.Write(body) // fails only if the client disconnected
 		}
 	})
 }
 
-// Files returns the handlers of the embedded files that match a pattern, by their names.
+// Files returns handlers for the embedded files that match a pattern, by name.
 func Files(embedded fs.FS, pattern string) map[string]http.Handler {
 	files := make(map[string]http.Handler)
 	names, err := fs.Glob(embedded, pattern)
@@ -70,7 +68,7 @@ func Files(embedded fs.FS, pattern string) map[string]http.Handler {
 	return files
 }
 
-// contentType does not ask the machine, whose tables differ.
+// contentType does not use the system's MIME tables, which differ between machines.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":

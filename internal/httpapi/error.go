@@ -49,14 +49,14 @@ func StatusOf(code petcat.Code) int {
 	}
 }
 
-// WriteError answers with the contract's Error object.
+// WriteError sends the contract's Error object.
 func WriteError(w http.ResponseWriter, public *petcat.Error) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
 	status := StatusOf(public.Code)
 	w.WriteHeader(status)
-	_, _ = w.Write(errorBody(public, status)) // the client has gone
+	_, _ = w.Write(errorBody(public, status)) // fails only if the client disconnected
 }
 
 // errorBody returns the contract's Error object.
@@ -69,20 +69,19 @@ func errorBody(public *petcat.Error, status int) []byte {
 	return append(strconv.AppendInt(append(quoted, `,"status":`...), int64(status), 10), '}')
 }
 
-// pause is the Retry-After, in seconds, of errors whose cause has normally ended by then.
+// pause is the Retry-After in seconds for errors with a short cause.
 const pause = 1
 
-// statusGone is recorded for a request whose client went away before the answer, as nginx
-// does. It is never sent.
+// statusGone is recorded if the client disconnected before the response, as in nginx. It is never
+// sent.
 const statusGone = 499
 
-// respondError answers with the contract's Error object for err, and logs err if it is a
-// failure of the service.
+// respondError sends the contract's Error object for err. It logs err if the service failed.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
 	gone := errors.Is(err, context.Canceled) && e.r.Context().Err() != nil && StatusOf(public.Code) >= http.StatusInternalServerError
 	if gone {
-		// Only a client that closed just its sending half reads this.
+		// Only a client that closed only its sending side can receive this.
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
 	} else {
 		e.Code = public.Code
@@ -92,8 +91,8 @@ func (s *Server) respondError(e *exchange, err error) {
 		s.logFailure(e, err)
 	}
 	if e.answered {
-		// The status line was sent. The connection must be cut, so that the caller
-		// does not take the incomplete answer for a complete one.
+		// The connection must be cut, so that the client does not treat the incomplete response
+		// as complete.
 		e.broken = true
 		return
 	}
@@ -115,21 +114,21 @@ func (s *Server) respondError(e *exchange, err error) {
 	}
 	e.sendJSON(status, errorBody(public, status))
 	if gone {
-		// The log and the metrics do not count it as a failure of the service.
+		// The log and the metrics do not count it as a server error.
 		e.Status = statusGone
 	}
 }
 
-// logFailure logs a failure of the service, with the cause that the caller does not see.
+// logFailure logs a failure of the service, with the cause that the response does not show.
 func (s *Server) logFailure(e *exchange, err error) {
 	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", e.Code, "error", err}
 	if e.Code != petcat.CodeServiceUnavailable {
-		s.Logger.ErrorContext(e.r.Context(), "a request failed", attrs...)
+		s.Logger.ErrorContext(e.r.Context(), "request failed", attrs...)
 		return
 	}
-	// During an outage every request fails for the same reason: a line a second is enough.
+	// During an outage all requests fail for the same reason: one line per second is enough.
 	now := s.Clock.Read().Mono
 	if next := s.nextOutageLine.Load(); now >= next && s.nextOutageLine.CompareAndSwap(next, now+int64(time.Second)) {
-		s.Logger.WarnContext(e.r.Context(), "a request could not be served", attrs...)
+		s.Logger.WarnContext(e.r.Context(), "service unavailable", attrs...)
 	}
 }

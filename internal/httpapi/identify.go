@@ -7,8 +7,7 @@ import (
 	"petcat"
 )
 
-// identify finds the caller by the request's key. If there is no valid key, it stores the
-// error for admit, which responds with it.
+// identify finds the caller by its key. Without a valid key, it stores the error for admit.
 func (s *Server) identify(next handler) handler {
 	return func(e *exchange) error {
 		credential, err := bearer(e.r)
@@ -22,8 +21,8 @@ func (s *Server) identify(next handler) handler {
 	}
 }
 
-// bearer returns the credential of a request's Authorization header (RFC 6750, section
-// 2.1). A credential in the URL is refused, because URLs end up in logs.
+// bearer returns the credential in the Authorization header (RFC 6750, section 2.1). It rejects
+// credentials in the URL, because logs contain URLs.
 func bearer(r *http.Request) (string, error) {
 	if strings.Contains(r.URL.Path, "pck_") || strings.Contains(r.URL.RawQuery, "pck_") {
 		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "an API key must not be in the URL, where logs keep it: send Authorization: Bearer <API_KEY>, and replace this key")
@@ -44,17 +43,17 @@ func bearer(r *http.Request) (string, error) {
 	credential := strings.Trim(value[len(scheme):], " ")
 	switch {
 	case credential == "":
-		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "the Authorization header holds no key: send Authorization: Bearer <API_KEY>")
+		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "the Authorization header contains no key: send Authorization: Bearer <API_KEY>")
 	case len(credential) > len(scheme) && strings.EqualFold(credential[:len(scheme)], scheme):
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the Authorization header has the word Bearer twice: send Authorization: Bearer <API_KEY>")
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the Authorization header contains the word Bearer twice: send Authorization: Bearer <API_KEY>")
 	case strings.ContainsAny(credential[:1], `"'<`):
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the Authorization header has a key in quotes or brackets: send it without them")
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the key in the Authorization header is in quotes or brackets: send it without them")
 	}
 	return credential, nil
 }
 
-// challenge returns the value of WWW-Authenticate for a code. It has the error attribute
-// only if a key was sent (RFC 6750, section 3.1).
+// challenge returns the WWW-Authenticate header for a code. It contains the error attribute only if
+// a key was sent (RFC 6750, section 3.1).
 func challenge(code petcat.Code) string {
 	if code == petcat.CodeMissingAPIKey {
 		return `Bearer realm="petcat"`

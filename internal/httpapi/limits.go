@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// FailuresPerMinute is how many failed credentials an address may send in a minute: a
-	// busy office behind one address with a wrong key in a script stays below it, guessing
-	// at keys does not.
+	// FailuresPerMinute is the limit of failed credentials of an address per minute. It is high
+	// enough for an office with one address and a wrong key in a script, and too low to guess
+	// keys.
 	FailuresPerMinute = 600
-	// PeeksPerMinute is how often an account may ask one node for its usage in a minute: it
-	// costs the account nothing.
+	// PeeksPerMinute is the limit of usage requests of an account per minute and node. They do
+	// not count against the account's quotas.
 	PeeksPerMinute = 60
 )
 
-// admit charges the caller and calls next, or refuses the request. It sets the rate-limit
-// headers before any other answer can be written.
+// admit charges the account and calls next, or rejects the request. It sets the rate-limit headers
+// before any later step can respond.
 func (s *Server) admit(next handler) handler {
 	return func(e *exchange) error {
 		s.find(e)
@@ -56,8 +56,7 @@ func (e *exchange) charge() ratelimit.Charge {
 	return ratelimit.Charge{Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota}
 }
 
-// admitFree calls next without charging the account. A bucket of its own limits such
-// requests, so that they are no way around the limits.
+// admitFree calls next without charging the account. A separate bucket limits these requests.
 func (s *Server) admitFree(e *exchange, next handler) error {
 	if d := s.Peeks.Take(e.caller.Account); d.Refused {
 		e.setBucketLimits(s.usagePolicy, d)
@@ -73,8 +72,8 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 	return next(e)
 }
 
-// refuseUnauthenticated refuses a request without a valid key. Only a wrong credential counts as a
-// failed attempt of the client's address; a missing one does not.
+// refuseUnauthenticated rejects a request without a valid key. Only an invalid credential counts as
+// a failed attempt of the client's address, a missing one does not.
 func (s *Server) refuseUnauthenticated(e *exchange) error {
 	if code := petcat.CodeOf(e.authError); code == petcat.CodeMissingAPIKey || StatusOf(code) != http.StatusUnauthorized {
 		return e.authError
@@ -89,14 +88,13 @@ func (s *Server) refuseUnauthenticated(e *exchange) error {
 	return e.authError
 }
 
-// refusal returns the error for a refused request: why it is refused, and what the caller
-// can do.
+// refusal returns the error for a rejected request.
 func refusal(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
 		spent := ""
 		if d.Effective == d.Minute || d.Effective == d.Day {
-			// The account's quota is used up for longer than the ban lasts.
+			// The quota resets after the end of the ban.
 			spent = ", and its account's requests are used up"
 		}
 		return petcat.Errorf(petcat.CodeKeyBanned, "this API key is banned%s until %s because it kept sending requests after a 429; wait for the time in Retry-After",
@@ -108,7 +106,8 @@ func refusal(d ratelimit.Decision) error {
 	}
 }
 
-// warning says how many more early retries ban the key, "" if the caller is not close to that.
+// warning returns the number of early retries until a ban as a phrase, or "" if the key is far from
+// a ban.
 func warning(d ratelimit.Decision) string {
 	const wait = "; wait for the time in Retry-After: "
 	switch {
@@ -130,17 +129,17 @@ func wait(seconds int64) string {
 	return strconv.FormatInt(seconds, 10) + " seconds"
 }
 
-// The rate-limit headers are put into the header map directly: net/http's Set would change
-// the contract's spelling to X-Ratelimit-Limit.
+// The rate-limit headers are written to the header map directly, because Set would change the
+// contract's spelling to X-Ratelimit-Limit.
 
 // policy has the header values that depend only on a quota.
 type policy struct {
 	window      string   // the name of a bucket's window; "" for a quota
-	all         []string // of RateLimit-Policy
-	minute, day []string // of X-RateLimit-Limit
+	all         []string // RateLimit-Policy
+	minute, day []string // X-RateLimit-Limit
 }
 
-// policyOf returns the values of a quota, such as "minute";q=60;w=60, "day";q=1000;w=86400.
+// policyOf returns the policy of a quota, such as "minute";q=60;w=60, "day";q=1000;w=86400.
 func (s *Server) policyOf(q petcat.Quota) *policy {
 	known, ok := s.policies.Load(q)
 	if !ok {
@@ -150,8 +149,8 @@ func (s *Server) policyOf(q petcat.Quota) *policy {
 	return known.(*policy)
 }
 
-// newBucketPolicy returns the values of a bucket, such as "address";q=600;w=60. Its window is
-// not called "minute": that is an account's quota, and clients tell quotas apart by name.
+// newBucketPolicy returns the policy of a bucket, such as "address";q=600;w=60. The name is not
+// "minute", because clients distinguish quotas by name.
 func newBucketPolicy(window string, limit int64) *policy {
 	return &policy{window: window, all: []string{policyItem(window, limit, petcat.Minute)}, minute: integer(limit)}
 }
@@ -160,10 +159,10 @@ func policyItem(name string, quota int64, w petcat.Window) string {
 	return fmt.Sprintf(`"%s";q=%d;w=%d`, name, quota, w.Seconds())
 }
 
-// integer returns the value of a header that is a number.
+// integer returns a number as a header value.
 func integer(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 
-// setLimits sets the headers of a decision. RateLimit is such as
+// setLimits sets the headers of a decision, such as RateLimit:
 // "minute";r=59;t=42, "day";r=999;t=33961.
 func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
 	p := s.policyOf(e.caller.Quota)
@@ -177,11 +176,10 @@ func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
 	e.setHeaders(limit, d.Effective, p, state)
 }
 
-// refresh updates the headers of the limits, which were set when the request began: its body
-// may have taken seconds to arrive.
+// refresh updates the rate-limit headers, because the request body may have taken seconds to arrive.
 func (s *Server) refresh(e *exchange, now clock.Reading) {
-	if e.Admitted { // else it was refused at once, and its headers are up to date
-		// The decision is on the limiter's clock, which may be that of another machine.
+	if e.Admitted { // a rejection is immediate, so its headers are up to date
+		// The decision follows the limiter's clock, which may be the database's.
 		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
 	}
 }
@@ -191,9 +189,9 @@ func (e *exchange) setBucketLimits(p *policy, d ratelimit.BucketDecision) {
 	e.setHeaders(p.minute, d.Minute, p, appendState(nil, p.window, d.Minute, d.Now))
 }
 
-// setOtherLimits sets the headers of an answer without a decision. Those of a caller whose
-// counts are unavailable are its minute quota, of which nothing remains for now. Without a
-// caller they say how many failed attempts the client's address has left.
+// setOtherLimits sets the headers of a response without a decision. If the caller's counts are
+// unavailable, they show the minute quota with 0 remaining. Without a caller, they show the
+// remaining failed attempts of the client's address.
 func (e *exchange) setOtherLimits() {
 	d := e.server.Failures.Peek(clientnet.Of(e.clientAddress()))
 	if e.caller == nil {
@@ -216,14 +214,14 @@ func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p
 	h["RateLimit-Policy"] = p.all
 }
 
-// appendState appends an item of RateLimit. now is in nanoseconds since the Unix epoch.
+// appendState appends an item of the RateLimit header. now is in nanoseconds since the Unix epoch.
 func appendState(dst []byte, name string, w ratelimit.WindowState, now int64) []byte {
 	dst = append(append(append(dst, '"'), name...), `";r=`...)
 	dst = append(strconv.AppendInt(dst, w.Remaining, 10), ";t="...)
 	return strconv.AppendInt(dst, w.SecondsLeft(now), 10)
 }
 
-// getUsage answers GET /usage.
+// getUsage handles GET /usage.
 func (s *Server) getUsage(e *exchange) error {
 	key, err := s.Store.FindKey(e.r.Context(), e.caller.Key)
 	if err != nil {

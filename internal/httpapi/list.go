@@ -10,23 +10,23 @@ import (
 	"petcat"
 )
 
-// defaultPage is how many items a page has if the request has no limit.
+// defaultPage is the page size if the request has no limit.
 const defaultPage = 100
 
-// maxID is the highest id that there can be.
+// maxID is the highest possible id.
 const maxID = 1<<53 - 1
 
-// page is the part of a list that a request asks for.
+// page is the requested part of a list.
 type page struct {
 	asked  bool // whether the request has limit or after
 	limit  int
-	after  int64  // the page begins after this id
-	filter string // the request's other parameters, each followed by &
+	after  int64  // only items with a larger id
+	filter string // the other parameters of the request, each followed by &
 	query  url.Values
 }
 
-// page reads the query with limit and after. A query that cannot be read is an error, because
-// without it the answer would be another than the caller asked for: the whole list, say.
+// page parses the query with limit and after. An invalid query is an error, because ignoring it
+// would return another list, for example all items.
 func (e *exchange) page() (p page, err error) {
 	if e.r.URL.RawQuery == "" {
 		return page{limit: defaultPage}, nil
@@ -43,8 +43,8 @@ func (e *exchange) page() (p page, err error) {
 	return p, err
 }
 
-// parameter returns a whole number from least to most of the query, or the default if it was
-// not sent.
+// parameter returns a query parameter that must be a whole number from least to most, or the default
+// if it is absent.
 func (p page) parameter(name string, least, most, byDefault int64) (int64, error) {
 	values := p.query[name]
 	if len(values) == 0 {
@@ -57,11 +57,10 @@ func (p page) parameter(name string, least, most, byDefault int64) (int64, error
 	return n, nil
 }
 
-// mostIgnored is how many ignored parameters an answer names.
+// mostIgnored is the maximum number of parameters in X-Ignored-Parameters.
 const mostIgnored = 10
 
-// ignored returns the names of the parameters of a query that are not known, each once, for
-// X-Ignored-Parameters.
+// ignored returns the distinct names of unknown query parameters, for X-Ignored-Parameters.
 func ignored(rawQuery string, known []string) string {
 	var names []string
 	for parameter := range strings.SplitSeq(rawQuery, "&") {
@@ -76,8 +75,8 @@ func ignored(rawQuery string, known []string) string {
 	return strings.Join(names, ", ")
 }
 
-// linkNext adds a Link to the next page (RFC 8288). after is the last id of this page, 0 if
-// the list ends with it.
+// linkNext adds a Link to the next page (RFC 8288). after is the last id of this page, 0 if it is
+// the last page.
 func (e *exchange) linkNext(p page, after int64) {
 	if after == 0 {
 		return
@@ -86,9 +85,8 @@ func (e *exchange) linkNext(p page, after int64) {
 	e.Header()["Link"] = append(slices.Clip(e.Header()["Link"]), next)
 }
 
-// sendItems answers with a page of a list that was read from the store. If the list
-// continues after the page, items has one more item than its limit. show returns an item's id
-// and what JSON shows of it.
+// sendItems sends a page of a list. If there is a next page, items has one item more than the limit.
+// show returns the id of an item, and the value to marshal.
 func sendItems[T any](e *exchange, p page, items []T, show func(T) (id int64, shown any)) {
 	if len(items) > p.limit {
 		items = items[:p.limit]
@@ -102,7 +100,7 @@ func sendItems[T any](e *exchange, p page, items []T, show func(T) (id int64, sh
 	e.sendJSON(http.StatusOK, marshal(all))
 }
 
-// itemID returns the id that a path ends with, 0 if its last segment is not an id.
+// itemID returns the id at the end of the path, 0 if the last segment is not an id.
 func (e *exchange) itemID() int64 {
 	id, err := strconv.ParseUint(e.item, 10, 53) // ids are below 2^53
 	if err != nil || e.item[0] == '0' {

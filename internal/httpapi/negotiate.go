@@ -10,8 +10,8 @@ import (
 	"petcat/internal/catalog"
 )
 
-// negotiate returns the encoding of a list that Accept-Encoding prefers. On a tie it is zstd,
-// which is the smallest.
+// negotiate returns the preferred encoding of a list. On a tie it returns zstd, which is the
+// smallest.
 func negotiate(acceptEncoding []string) catalog.Encoding {
 	if len(acceptEncoding) == 0 {
 		return catalog.Identity
@@ -23,10 +23,9 @@ func negotiate(acceptEncoding []string) catalog.Encoding {
 	return catalog.Identity
 }
 
-// prefer returns the index of the offered content coding that Accept-Encoding prefers, -1 for
-// none of them (RFC 9110, section 12.5.3): the coding with the highest weight, on a tie the
-// first, and a coding rather than none. A client that accepts * gets gzip, which all clients
-// know, and zstd only if it names it. A coding with an invalid weight is not used.
+// prefer returns the index of the preferred content coding, or -1 for identity (RFC 9110, section
+// 12.5.3): the coding with the highest weight, on a tie the first. With *, only gzip matches, because
+// all clients know it. A coding with an invalid weight is ignored.
 func prefer(acceptEncoding []string, offered ...string) int {
 	weight := map[string]float64{}
 	for coding := range strings.SplitSeq(strings.Join(acceptEncoding, ","), ",") {
@@ -34,7 +33,7 @@ func prefer(acceptEncoding []string, offered ...string) int {
 		q := 1.0
 		if weighted {
 			_, value, _ := strings.Cut(parameter, "=")
-			q, _ = strconv.ParseFloat(strings.TrimSpace(value), 64) // 0 for what is no number
+			q, _ = strconv.ParseFloat(strings.TrimSpace(value), 64) // 0 if it is invalid
 		}
 		weight[strings.ToLower(strings.TrimSpace(name))] = q
 	}
@@ -48,7 +47,7 @@ func prefer(acceptEncoding []string, offered ...string) int {
 			best, bestWeight = i, q
 		}
 	}
-	// If identity is not named, it is acceptable but not preferred to a named coding.
+	// If identity is not listed, it is acceptable but not preferred.
 	if weight["identity"] > bestWeight {
 		best = -1
 	}
@@ -64,20 +63,19 @@ const (
 	failed              // 412
 )
 
-// conditional reports whether a request's outcome depends on which representation the
-// server has. If-Match: * alone only asks for one.
+// conditional reports whether the outcome of a request depends on an entity tag. With only
+// If-Match: *, it does not.
 func conditional(r *http.Request) bool {
 	lines := r.Header["If-Match"]
 	return len(r.Header["If-None-Match"]) > 0 || len(lines) > 0 && !isAny(lines)
 }
 
-// evaluate evaluates If-Match and If-None-Match, in this order (section 13.2.2).
-// selected is the entity tag of the representation that a GET of this caller
-// would have, current are those of all representations of the resource, each in
-// its quotes; they are strong.
+// evaluate evaluates If-Match, then If-None-Match (section 13.2.2). selected is the entity tag of
+// the representation that a GET of this caller would return, current has the entity tags of all
+// representations. They are strong, and in quotes.
 //
-// If-Unmodified-Since and If-Modified-Since are ignored, as the RFC requires for resources
-// without Last-Modified.
+// If-Unmodified-Since and If-Modified-Since are ignored, as required for resources without
+// Last-Modified.
 func evaluate(r *http.Request, selected string, current ...string) outcome {
 	if lines := r.Header["If-Match"]; len(lines) > 0 && !matches(lines, true, current) {
 		return failed
@@ -93,13 +91,13 @@ func evaluate(r *http.Request, selected string, current ...string) outcome {
 	}
 }
 
-// entityTag is an element of a list of entity tags, with the comma behind it. Elements may
-// be empty, and commas may stand in the quotes.
+// entityTag matches an element of a list of entity tags and the comma after it. Elements may be
+// empty, and quoted strings may contain commas.
 var entityTag = regexp.MustCompile(`^[ \t,]*(W/)?("[^\x00-\x20"\x7f]*")[ \t]*(?:,|$)`)
 
-// matches reports whether a field, which may have several lines, is * or lists one of the
-// entity tags. In a strong comparison, a weak tag equals nothing (section 8.8.3.2). A field
-// that is no list of entity tags matches nothing.
+// matches reports whether a header, which may have several lines, is * or lists one of the entity
+// tags. In a strong comparison, weak tags match nothing (section 8.8.3.2). An invalid header matches
+// nothing.
 func matches(lines []string, strong bool, tags []string) bool {
 	if isAny(lines) || len(lines) == 1 && slices.Contains(tags, lines[0]) {
 		return true
@@ -117,5 +115,5 @@ func matches(lines []string, strong bool, tags []string) bool {
 	return found
 }
 
-// isAny reports whether a field, which may have several lines, is *.
+// isAny reports whether a header, which may have several lines, is *.
 func isAny(lines []string) bool { return strings.Trim(strings.Join(lines, ","), " \t") == "*" }

@@ -21,7 +21,7 @@ type order struct {
 	Quantity int64          `json:"quantity"`
 }
 
-// listPets answers GET /pets.
+// listPets handles GET /pets.
 func (s *Server) listPets(e *exchange) error {
 	page, err := e.page()
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Server) listPets(e *exchange) error {
 	return nil
 }
 
-// createPet answers POST /pets.
+// createPet handles POST /pets.
 func (s *Server) createPet(e *exchange, body []byte) error {
 	return create(e, body, decodeNewPet, func(n petcat.NewPet, key petcat.IdempotencyKey) ([]byte, bool, error) {
 		created, err := s.Store.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: n, IdempotencyKey: key})
@@ -52,7 +52,7 @@ func (s *Server) createPet(e *exchange, body []byte) error {
 	})
 }
 
-// getPetByID answers GET /pets/{petId}.
+// getPetByID handles GET /pets/{petId}.
 func (s *Server) getPetByID(e *exchange) error {
 	found, err := s.Store.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Server) getPetByID(e *exchange) error {
 	return nil
 }
 
-// listOrders answers GET /store/orders.
+// listOrders handles GET /store/orders.
 func (s *Server) listOrders(e *exchange) error {
 	page, err := e.page()
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Server) listOrders(e *exchange) error {
 	return nil
 }
 
-// createOrder answers POST /store/orders.
+// createOrder handles POST /store/orders.
 func (s *Server) createOrder(e *exchange, body []byte) error {
 	return create(e, body, decodeNewOrder, func(n petcat.NewOrder, key petcat.IdempotencyKey) ([]byte, bool, error) {
 		created, err := s.Store.CreateOrder(e.r.Context(), petcat.CreateOrder{Account: e.caller.Account, New: n, IdempotencyKey: key})

@@ -25,8 +25,8 @@ type Record struct {
 	RequestHeader http.Header
 }
 
-// exchange is one request on its way through the chain. It is kept in a pool, which saves a
-// list of ten categories about 3 percent of its time.
+// exchange is one request and its response. It is pooled, which makes a list of ten categories
+// about 3 percent faster.
 type exchange struct {
 	Record
 
@@ -38,25 +38,24 @@ type exchange struct {
 	values []string // of headers; see set
 
 	route    *route    // of the path; nil before admit, or if there is none
-	endpoint *endpoint // the operation; likewise
-	item     string    // the path's last segment, if that is a parameter
+	endpoint *endpoint // the operation; nil before admit, or if there is none
+	item     string    // the last path segment, if it is a parameter
 
 	caller     *keyring.Caller
-	authError  error // why there is no caller
+	authError  error // the reason that there is no caller
 	limitsSet  bool  // the rate-limit headers are set
 	answered   bool  // the status line was sent
-	bodyTaken  int64 // bytes that the body has of BodyBytes
-	bodyOver   bool  // the body was read to its end, or cannot be read
+	bodyTaken  int64 // bytes of BodyBytes that the body uses
+	bodyOver   bool  // the body was read completely, or reading it failed
 	broken     bool  // the request failed after the status line was sent
 	retryAfter int64 // the Retry-After of an error in seconds; 0 for none
 }
 
-// An exchange is the http.ResponseWriter of its answer, which records the status and the
-// bytes.
+// An exchange is an http.ResponseWriter that records the status and the number of bytes.
 
 func (e *exchange) Header() http.Header { return e.w.Header() }
 
-// set sets a header. The values of one answer share an array.
+// set sets a header. The values of one response share an array.
 func (e *exchange) set(name, value string) {
 	e.values = append(e.values, value)
 	n := len(e.values)
@@ -77,8 +76,7 @@ func (e *exchange) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// begin returns the exchange of a request. After the answer it goes back to the pool, and
-// nothing may refer to it any more.
+// begin returns an exchange for a request. ServeHTTP returns it to the pool.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	*e = exchange{}
@@ -88,8 +86,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e.values = make([]string, 0, 6) // a list has no more
 	e.set("X-Request-Id", e.RequestID)
 	if len(r.TransferEncoding) > 0 {
-		// RFC 9112, section 6.1, requires this if the request also had a Content-Length,
-		// which net/http removes.
+		// RFC 9112, section 6.1, requires this if the request also has a Content-Length, which
+		// net/http removes.
 		e.set("Connection", "close")
 	}
 	return e
@@ -97,8 +95,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 
 var validRequestID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
 
-// requestID returns the id that a trusted proxy gave the request, or a new one:
-// the process's random name and a number.
+// requestID returns the request id of a trusted proxy, or a new one: a random prefix of the process
+// and a number.
 func (s *Server) requestID(r *http.Request) string {
 	id := r.Header["X-Request-Id"]
 	if len(id) > 0 && s.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr)) && validRequestID.MatchString(id[0]) {
@@ -107,8 +105,7 @@ func (s *Server) requestID(r *http.Request) string {
 	return s.instance + strconv.FormatUint(s.requests.Add(1), 36)
 }
 
-// record answers with the error of the later steps, if there is one, and passes the record
-// to Observe.
+// record sends the error of the later steps, if any, and passes the record to Observe.
 func (s *Server) record(next handler) handler {
 	return func(e *exchange) error {
 		if err := next(e); err != nil {

@@ -10,9 +10,9 @@ import (
 	"petcat/internal/clock"
 )
 
-// Header values of most answers, so that no request allocates them.
+// Common header values, shared to avoid allocations.
 //
-//nolint:gochecknoglobals // nobody changes them
+//nolint:gochecknoglobals // never changed
 var (
 	contentTypeJSON = []string{"application/json"}
 	noStore         = []string{"no-store"}
@@ -20,16 +20,15 @@ var (
 	varyList        = []string{"Authorization, Accept-Encoding"}
 )
 
-// Long answers are written in pieces of pieceSize bytes, and each must be read within
-// pieceTimeout: a client that reads 35 KB a second gets all of it, and one that stops
-// reading is cut off.
+// Long responses are written in pieces of pieceSize bytes, each with the timeout pieceTimeout. A
+// client that reads 35 KB/s gets the whole response; a client that stops reading is cut off.
 const (
 	pieceSize    = 1 << 20
 	pieceTimeout = 30 * time.Second
 )
 
-// send writes a status line and a body. Every answer under /v1 is written here, after the
-// rate-limit headers were set. Errors of writing are ignored: the client has gone.
+// send writes a status line and a body. It writes every response under /v1, after the rate-limit
+// headers are set. Write errors are ignored, because the client has disconnected.
 func (e *exchange) send(status int, parts ...[]byte) {
 	if now := e.server.Clock.Read(); now.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
 		e.server.refresh(e, now)
@@ -52,8 +51,8 @@ func (e *exchange) send(status int, parts ...[]byte) {
 			piece := part[:min(len(part), pieceSize)]
 			if left -= int64(len(piece)); left < 0 {
 				left = pieceSize - int64(len(piece))
-				// A deadline of a socket follows the system's clock, not the service's. It
-				// fails only if the writer has no deadlines.
+				// Socket deadlines follow the system clock. The call fails only if the writer
+				// has no deadlines.
 				_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(pieceTimeout))
 			}
 			if _, err := e.Write(piece); err != nil {
@@ -64,7 +63,7 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	}
 }
 
-// sendJSON answers with JSON that no cache may store.
+// sendJSON sends JSON that caches must not store.
 func (e *exchange) sendJSON(status int, body []byte) {
 	h := e.Header()
 	h["Content-Type"] = contentTypeJSON
@@ -72,7 +71,7 @@ func (e *exchange) sendJSON(status int, body []byte) {
 	e.send(status, body)
 }
 
-// marshal returns v as JSON. Its strings were validated, so it cannot fail.
+// marshal returns v as JSON. It cannot fail, because all strings are validated.
 func marshal(v any) []byte {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -81,9 +80,9 @@ func marshal(v any) []byte {
 	return body
 }
 
-// sendCurrent answers a GET with the current representation, or with 304 or 412 by the
-// request's conditions. all has the entity tags of all representations of the resource. age
-// is how long ago the representation was known to be up to date; 0 means that it is.
+// sendCurrent sends the current representation, or 304 or 412 depending on the conditions of the
+// request. all has the entity tags of all representations. age is the time since the
+// representation was up to date, 0 if it is now.
 func (e *exchange) sendCurrent(current *catalog.Representation, all []string, age time.Duration) error {
 	outcome := evaluate(e.r, current.ETag[0], all...)
 	if outcome == failed {
@@ -98,7 +97,7 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 		h["Vary"] = append(h["Vary"], varyList...)
 	}
 	if age > 0 {
-		// Rounded up: no answer seems younger than it is, and no stale answer has the age 0.
+		// Rounded up, so that no stale response has the age 0.
 		h["Age"] = integer(int64((age + time.Second - 1) / time.Second))
 	}
 	if outcome == notModified {
@@ -114,7 +113,7 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 	return nil
 }
 
-// sendItem does what sendCurrent does for a resource that has one representation.
+// sendItem is sendCurrent for a resource with one representation.
 func (e *exchange) sendItem(etag string, age time.Duration, parts ...[]byte) error {
 	current := &catalog.Representation{ETag: []string{etag}, Parts: parts}
 	return e.sendCurrent(current, current.ETag, age)

@@ -1,15 +1,14 @@
-// Package httpapi is the JSON API: each HTTP request under /v1 goes through one chain of
-// steps, all of which routes.go shows.
+// Package httpapi is the JSON API. Each HTTP request under /v1 goes through one chain of steps,
+// which routes.go shows.
 //
-// A step or handler returns an error and never writes one. One function (error.go) turns
-// errors into responses, so that no response lacks the rate-limit headers or shows an
-// internal error. Every request has one [Record]. Each step fills its part of the record,
-// which is logged and counted once, at the end.
+// Steps and handlers return errors and never write them. One function (error.go) converts errors
+// to responses, so that every response has the rate-limit headers and none shows an internal
+// error. Each request has one [Record]. The steps fill the record, which is logged and counted
+// once, at the end.
 //
-// The package knows no store: it gets what it needs as small interfaces. It does not use
-// http.ServeMux, because the contract has no redirects and no plain-text responses.
-// When the limiter or the keyring cannot decide, the response is 503 with
-// Retry-After, never 200 and never 429.
+// The package imports no store; it depends on small interfaces. It does not use http.ServeMux,
+// because the contract has no redirects and no plain-text responses. If the limiter or the
+// keyring cannot decide, the response is 503 with Retry-After, never 200 or 429.
 package httpapi
 
 import (
@@ -33,10 +32,10 @@ import (
 )
 
 type categoryList interface {
-	// Current returns a list that contains every create that was answered before the
-	// call; its age is 0. While the store is unavailable, it returns a stale list: age is
-	// how long ago it was complete. newest is the newest revision of the store, if that was
-	// read since the request arrived, or 0.
+	// Current returns a list that contains every create that was acknowledged before the call,
+	// with the age 0. While the store is unavailable, it returns a stale list, with the time
+	// since it was complete as its age. newest is the newest revision in the store, if it was
+	// read after the request arrived, or 0.
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
@@ -44,7 +43,7 @@ type identifier interface {
 	Identify(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
 
-// Store is the data that the API serves, besides the list of categories.
+// Store stores the data of the API.
 type Store interface {
 	petcat.CategoryStore
 	petcat.PetStore
@@ -68,30 +67,29 @@ type Options struct {
 	Peeks    *ratelimit.Bucket[petcat.AccountID]
 	Clock    clock.Clock
 	Logger   *slog.Logger // for failures of the service
-	// Observe is called once with the record of every request, also of those for
-	// documents, after its answer was written. The record is reused afterwards: copy it
-	// to keep it.
+	// Observe is called once for every request, including those for documents, after the
+	// response is written. The record is reused afterwards; copy it to keep it.
 	Observe func(*Record)
-	// Admitted is called when a request is charged to an account, with the time of the
-	// limiter's decision in nanoseconds since the Unix epoch.
+	// Admitted is called when a request is charged to an account. now is the time of the
+	// decision in nanoseconds since the Unix epoch.
 	Admitted func(_ petcat.AccountID, now int64)
-	// Documents are the handlers of the paths outside /v1. One whose path ends with a
-	// slash serves all paths below it. Optional.
+	// Documents are the handlers of the paths outside /v1. A path that ends with a slash includes
+	// all paths below it. Optional.
 	Documents map[string]http.Handler
-	// Account has the customer's pages, at /account and below. They answer all methods.
+	// Account is the handler of the customer's pages, at /account and below, for all methods.
 	// Optional.
 	Account http.Handler
-	// BodyBytes bounds the memory of all bodies in use that are larger than 4 KiB;
-	// 64 MiB by default. A body that would exceed it is answered 503.
+	// BodyBytes limits the memory of all request bodies larger than 4 KiB; 64 MiB by default.
+	// A body over the limit gets 503.
 	BodyBytes int64
-	// PublicURL is the address that clients use, without /v1 and without a slash at its end;
-	// "" if it is not known. Then links are paths.
+	// PublicURL is the URL that clients use, without /v1 and without a trailing slash. If it is
+	// "", links are paths.
 	PublicURL string
 	// TrustedProxies are the proxies whose X-Forwarded-For and X-Request-Id are trusted.
 	// Optional.
 	TrustedProxies *clientnet.Proxies
-	// CORSOrigins are the origins whose web pages may use the API, as browsers send
-	// them, such as https://app.example.com; or * for all. Optional.
+	// CORSOrigins are the origins whose web pages may use the API, as browsers send them, such
+	// as https://app.example.com; * allows all. Optional.
 	CORSOrigins []string
 }
 
@@ -100,17 +98,17 @@ type Server struct {
 	Options
 
 	api, outside handler
-	routes       map[string]*route // by path below /v1; a parameter at its end is {}
+	routes       map[string]*route // by path below /v1; {} is a parameter at the end
 
 	bodies        *semaphore.Weighted // of BodyBytes
 	exchanges     sync.Pool
-	policies      sync.Map // of *policy by petcat.Quota; as many as operators have agreed on quotas
+	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
 	addressPolicy *policy  // for callers without a valid key
-	usagePolicy   *policy  // for callers who ask for their usage too often
+	usagePolicy   *policy  // for accounts that request their usage too often
 
-	instance       string // the prefix of every request id of this process
+	instance       string // the prefix of this process's request ids
 	requests       atomic.Uint64
-	nextOutageLine atomic.Int64 // monotonic nanoseconds: no line of the log about 503 before
+	nextOutageLine atomic.Int64 // earliest time to log the next 503, in monotonic nanoseconds
 }
 
 // New returns a server.
