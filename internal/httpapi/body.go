@@ -23,9 +23,8 @@ import (
 // maxBody is the maximum size of a body in bytes.
 const maxBody = 1 << 20
 
-// smallBody is the size in bytes of the buffer that a body begins with at most, which is enough
-// for nearly all. The buffer of a larger body grows with the bytes that have arrived, not
-// with the announced length, and within BodyBytes.
+// smallBody is the maximum initial size of a body's buffer in bytes, enough for most bodies. A
+// larger buffer grows with the received bytes, not with the Content-Length, and within BodyBytes.
 const smallBody = 4 << 10
 
 // withBody returns a handler that checks the headers, reads the body and calls next. mediaTypes are

@@ -12,7 +12,7 @@ import (
 	"petcat/internal/httpapi"
 )
 
-// malformed are bodies that are no JSON (RFC 8259), or JSON that readers understand in different ways.
+// malformed are bodies that are invalid JSON (RFC 8259), or JSON that parsers interpret differently.
 func malformed() []string {
 	all := []string{
 		``, " \t\r\n", `{`, `}`, `{"name":"x"]`, `{"name":"x"`, `{"name":"x`, `{"name":"x\"}`, `{"name":"x"}}`, `{"name":"x"} {}`, "{\"name\":\"x\"}\x00", `{"name":"x",}`, `{,"name":"x"}`,
@@ -31,7 +31,7 @@ func malformed() []string {
 	return all
 }
 
-func TestMalformedJSONIsRefused(t *testing.T) {
+func TestMalformedJSON(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 	for _, body := range malformed() {
@@ -40,12 +40,12 @@ func TestMalformedJSONIsRefused(t *testing.T) {
 		}
 	}
 	if list := s.list(withKey(key)); string(list.body) != "[]" {
-		t.Errorf("the list is %s", list.body)
+		t.Errorf("list: %s", list.body)
 	}
 }
 
-// TestAnyOtherJSONIsUnderstood: the names are kept as they were sent.
-func TestAnyOtherJSONIsUnderstood(t *testing.T) {
+// TestUnusualJSON: valid JSON is accepted, and names are stored as sent.
+func TestUnusualJSON(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 	for body, name := range map[string]string{
@@ -60,7 +60,7 @@ func TestAnyOtherJSONIsUnderstood(t *testing.T) {
 	}
 }
 
-// FuzzBody: whatever the body, it is a category or a refusal, never a failure of ours.
+// FuzzBody: every body is accepted or rejected, and none causes a server error.
 func FuzzBody(f *testing.F) {
 	f.Add(`{"name":"x","description":"\ud83d\udc15"}`)
 	for _, body := range malformed() {
@@ -76,20 +76,21 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// reader is a body that is what a function says.
+// reader is a body that a function reads.
 type reader func(p []byte) (int, error)
 
 func (r reader) Read(p []byte) (int, error) { return r(p) }
 
-func TestBodyThatDoesNotArriveInTimeGets408(t *testing.T) {
+func TestBodyTimeout(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Pro))
 	late := reader(func([]byte) (int, error) { return 0, os.ErrDeadlineExceeded })
 	wantError(t, s.serve(t, "POST", "/v1/categories", key, late, 100), 408, petcat.CodeRequestTimeout)
 }
 
-// TestHeadersAreTrueWhenAnAnswerIsSent, not when its request came: 18 s into a minute.
-func TestHeadersAreTrueWhenAnAnswerIsSent(t *testing.T) {
+// TestHeadersAfterSlowBody: the headers show the state at the time of the response. The request
+// arrives 18 s into a minute.
+func TestHeadersAfterSlowBody(t *testing.T) {
 	for after, want := range map[time.Duration]string{
 		0:                `"minute";r=59;t=42, "day";r=999;t=43182`,
 		6 * time.Second:  `"minute";r=59;t=36, "day";r=999;t=43176`,
@@ -105,14 +106,14 @@ func TestHeadersAreTrueWhenAnAnswerIsSent(t *testing.T) {
 		})
 		a := s.serve(t, "POST", "/v1/categories", key, slow, -1)
 		if got := fmt.Sprint(a.Header); !strings.Contains(got, " RateLimit:["+want+"]") {
-			t.Errorf("the header is %s, want RateLimit %s", got, want)
+			t.Errorf("headers: %s, want RateLimit %s", got, want)
 		}
 	}
 }
 
-// TestBodiesShareABudget: all large bodies together have a bounded room. Past it they are
-// answered 503, and small ones are served as ever.
-func TestBodiesShareABudget(t *testing.T) {
+// TestBodyMemoryLimit: all large bodies share a memory limit. Over the limit, large bodies get 503,
+// and small ones are accepted.
+func TestBodyMemoryLimit(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.BodyBytes = 128 << 10 })
 	key, _ := s.key(s.account("acme", petcat.Pro))
 	body := func(n int) string { return `{"name":"x","more":"` + strings.Repeat("y", n) + `"}` }
@@ -124,7 +125,7 @@ func TestBodiesShareABudget(t *testing.T) {
 		wantError(t, a, 503, petcat.CodeServiceUnavailable)
 		wantHeader(t, a, "Retry-After", "1")
 	}
-	// stall sends a create whose body stops half-way, and returns when the server waits for more.
+	// stall sends part of a body, and returns when the server waits for the rest.
 	stall := func(key string) (end func()) {
 		waiting, ended, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
 		arrives := strings.NewReader(body(100 << 10))
@@ -142,7 +143,7 @@ func TestBodiesShareABudget(t *testing.T) {
 		<-waiting
 		return func() { close(ended); <-done }
 	}
-	wantRefused(create(key, 150<<10)) // more than there is
+	wantRefused(create(key, 150<<10)) // over the limit
 	end := stall(key)
 	wantRefused(create(key, 50<<10))
 	wantStatus(t, create(key, 3<<10), 201)

@@ -56,7 +56,7 @@ func TestUpdateCategory(t *testing.T) {
 		wantStatus(t, a, 200)
 		now := get()
 		if list := s.list(withKey(key)); string(a.body) != c.want || string(now.body) != c.want || string(list.body) != "["+c.want+"]" {
-			t.Errorf("%s: answered %s, then read %s and %s, want %s", c.patch, a.body, now.body, list.body, c.want)
+			t.Errorf("%s: response %s, then %s and %s, want %s", c.patch, a.body, now.body, list.body, c.want)
 		}
 		wantHeader(t, a, "ETag", now.Header.Get("ETag"))
 		wantHeader(t, a, "Cache-Control", "no-store")
@@ -108,11 +108,11 @@ func TestDeleteCategory(t *testing.T) {
 		wantError(t, remove(id, key), 404, petcat.CodeNotFound)
 	}
 	if list := s.list(withKey(key)); string(list.body) != `[{"id":2,"name":"dog"}]` {
-		t.Errorf("the list is %s", list.body)
+		t.Errorf("list: %s", list.body)
 	}
 }
 
-func TestReadOnlyKeyChangesNothing(t *testing.T) {
+func TestReadOnlyKey(t *testing.T) {
 	s := start(t)
 	account := s.account("acme", petcat.Pro)
 	key, _ := s.keyOn(account, petcat.KeyTerms{ReadOnly: true})

@@ -23,8 +23,7 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// pipes is a listener whose connections have no buffers. In a synctest bubble, no time
-// passes while bytes move.
+// pipes is a listener for unbuffered connections. In a synctest bubble, transfers take no time.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -37,11 +36,11 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// goodKey is the only key of an edge.
+// goodKey is the only valid key.
 const goodKey = "good"
 
-// edge is a service that knows one key, without limits, and needs no goroutine: nothing but
-// connections takes part in the tests of this file.
+// edge is a service with one key and no limits. It starts no goroutines, so only connections
+// matter in these tests.
 type edge struct {
 	httpapi.Store
 
@@ -63,7 +62,7 @@ func (e edge) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision,
 	return e.Spend(ctx, c)
 }
 
-// dial connects to a server whose responses must be written in 30 s.
+// dial connects to a server with a write timeout of 30 s.
 func (e edge) dial(t *testing.T) net.Conn {
 	t.Helper()
 	now := clocktest.NewManual(noon)
@@ -85,13 +84,13 @@ func (e edge) dial(t *testing.T) net.Conn {
 	t.Cleanup(func() {
 		_ = client.Close()
 		close(conns)
-		<-ended                 // http.ErrServerClosed or that the listener is closed
-		time.Sleep(time.Second) // net/http delays the end of a connection whose client still sends
+		<-ended                 // the error does not matter
+		time.Sleep(time.Second) // net/http delays closing a connection while the client sends
 	})
 	return client
 }
 
-// slowly reads a MiB every 20 s.
+// slowly reads one MiB every 20 s.
 type slowly struct {
 	io.Reader
 
@@ -108,7 +107,7 @@ func (r *slowly) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A long list must be read at a pace, but not in the time of one response.
+// TestSlowReader: a slow client gets a long list completely, and a stalled client is cut off.
 func TestSlowReader(t *testing.T) {
 	const categories, description = 600, 10_000
 	synctest.Test(t, func(t *testing.T) {
@@ -135,13 +134,13 @@ func TestSlowReader(t *testing.T) {
 		must(t, err)
 		time.Sleep(time.Minute)
 		if n, err := io.Copy(io.Discard, res.Body); err == nil {
-			t.Errorf("after a minute without a read, there are %d bytes more", n)
+			t.Errorf("%d more bytes after a minute without a read", n)
 		}
 	})
 }
 
-// A client that is still sending gets its refusal.
-func TestRefusedBody(t *testing.T) {
+// TestRejectedBody: a client that is still sending receives the error.
+func TestRejectedBody(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		key           bool
@@ -168,23 +167,23 @@ func TestRefusedBody(t *testing.T) {
 				res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				must(t, err)
 				if res.StatusCode != c.status || res.Close == c.stays {
-					t.Errorf("%s, and the connection closes: %t", res.Status, res.Close)
+					t.Errorf("%s, connection closes: %t", res.Status, res.Close)
 				}
 			})
 		})
 	}
 }
 
-// Whether a request with Transfer-Encoding had a Content-Length, too, nobody can see; then
-// the connection must be closed.
-func TestChunkedBodyEndsTheConnection(t *testing.T) {
+// TestChunkedBodyClosesConnection: a request with Transfer-Encoding may also have had a
+// Content-Length, so the connection must be closed.
+func TestChunkedBodyClosesConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := edge{catalog: catalog.New("d")}.dial(t)
 		_, _ = io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		must(t, err)
 		if res.StatusCode != http.StatusUnauthorized || !res.Close {
-			t.Errorf("%s, and the connection closes: %t", res.Status, res.Close)
+			t.Errorf("%s, connection closes: %t", res.Status, res.Close)
 		}
 	})
 }

@@ -32,14 +32,14 @@ func allowing(origins ...string) func(*httpapi.Options) {
 	return func(o *httpapi.Options) { o.CORSOrigins = origins }
 }
 
-// preflight asks as a browser does before a create.
+// preflight sends the preflight of a create, as a browser does.
 func (s *service) preflight(path, origin string, changes ...request) *answer {
 	s.t.Helper()
 	changes = append(changes, fromPage(origin), withHeader(asksMethod, "POST"), withHeader("Access-Control-Request-Headers", "authorization,content-type"))
 	return s.do(http.MethodOptions, path, nil, changes...)
 }
 
-// wantClosed checks that a page gets nothing to read.
+// wantClosed checks that there are no CORS headers.
 func wantClosed(t *testing.T, a *answer) {
 	t.Helper()
 	for name := range a.Header {
@@ -53,13 +53,13 @@ func wantOpen(t *testing.T, a *answer, origin string) {
 	t.Helper()
 	wantHeader(t, a, allow, origin)
 	if exposed := a.Header.Get(expose); !strings.Contains(exposed, "X-RateLimit-Remaining") {
-		t.Errorf("%d: the page may read %q", a.StatusCode, exposed)
+		t.Errorf("%d: exposed headers %q", a.StatusCode, exposed)
 	}
 }
 
 func TestPreflight(t *testing.T) {
 	s := start(t, allowing(otherSite, site), func(o *httpapi.Options) { o.Keyring = untouchable{t} })
-	t.Run("204 on every path, without a look at the key", func(t *testing.T) {
+	t.Run("204 on every path, without checking the key", func(t *testing.T) {
 		for _, path := range []string{"/v1/categories", "/v1/categories/1", "/v1/nothing", "/v1"} {
 			a := s.preflight(path, site, withHeader("Authorization", "Bearer pck_live_x"))
 			wantStatus(t, a, 204)
@@ -70,12 +70,12 @@ func TestPreflight(t *testing.T) {
 			methods := strings.Split(a.Header.Get("Access-Control-Allow-Methods"), ", ")
 			for _, o := range petcat.Operations() {
 				if !slices.Contains(methods, o.Method) {
-					t.Errorf("%s of %s is not among %q", o.Method, o.ID, methods)
+					t.Errorf("%q lacks %s of %s", methods, o.Method, o.ID)
 				}
 			}
 		}
 	})
-	t.Run("it is recorded, and is no failed attempt", func(t *testing.T) {
+	t.Run("it is recorded, and is not a failed attempt", func(t *testing.T) {
 		s.mu.Lock()
 		s.records = nil
 		s.mu.Unlock()
@@ -86,32 +86,32 @@ func TestPreflight(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if len(s.records) != 1 || s.records[0].Status != 204 || s.records[0].Admitted {
-			t.Errorf("the records are %+v", s.records)
+			t.Errorf("records: %+v", s.records)
 		}
 	})
 	t.Run("any other OPTIONS needs a key", func(t *testing.T) {
 		wantError(t, s.do("OPTIONS", "/v1/categories", nil, fromPage(site)), 401, petcat.CodeMissingAPIKey)
 	})
-	t.Run("to all origins the answers are the same, so that caches need not tell them apart", func(t *testing.T) {
-		everybody := start(t, allowing("*"))
-		wantStatus(t, everybody.preflight("/v1/categories", "null"), 204)
-		a := everybody.list(fromPage(otherSite))
+	t.Run("with *, all origins get the same response, without Vary", func(t *testing.T) {
+		open := start(t, allowing("*"))
+		wantStatus(t, open.preflight("/v1/categories", "null"), 204)
+		a := open.list(fromPage(otherSite))
 		wantOpen(t, a, "*")
 		wantHeader(t, a, "Vary", "")
 	})
 }
 
-// untouchable is a keyring that nobody may ask.
+// untouchable is a keyring that must not be used.
 type untouchable struct{ t *testing.T }
 
 func (u untouchable) Identify(context.Context, string, clock.Reading) (*keyring.Caller, error) {
-	u.t.Error("a key was looked at")
+	u.t.Error("a key was checked")
 	return nil, errors.New("untouchable")
 }
 
-// Origins that look like an allowed one, and what is none: they get no header, and
-// caches are told that another origin would.
-func TestCrossOriginRefused(t *testing.T) {
+// TestForeignOrigins: origins that resemble an allowed one, and invalid ones, get no CORS headers, but
+// Vary: Origin.
+func TestForeignOrigins(t *testing.T) {
 	s := start(t, allowing(site, otherSite))
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 10_000, 10_000))
 	for _, hostile := range []string{
@@ -127,8 +127,8 @@ func TestCrossOriginRefused(t *testing.T) {
 	}
 }
 
-// Whatever comes back, an allowed page can read it.
-func TestCrossOrigin(t *testing.T) {
+// TestAllowedOrigins: pages of allowed origins can read every response.
+func TestAllowedOrigins(t *testing.T) {
 	s := start(t, allowing(site, otherSite), func(o *httpapi.Options) {
 		o.Documents = map[string]http.Handler{
 			"/openapi.json": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }),
@@ -160,21 +160,21 @@ func TestCrossOrigin(t *testing.T) {
 	})
 }
 
-// A page can send and read all that the OpenAPI document speaks of, but for what
-// browsers keep to themselves or make of it something else.
-func TestCrossOriginHeadersAreTheDocuments(t *testing.T) {
+// TestCORSHeadersMatchDocument: a page can send and read all headers in the OpenAPI document, except
+// those that browsers control.
+func TestCORSHeadersMatchDocument(t *testing.T) {
 	document, err := openapi3.NewLoader().LoadFromData(api.YAML(""))
 	must(t, err)
 	s := start(t, allowing(site))
 	sent := strings.Split(s.preflight("/v1/categories", site).Header.Get("Access-Control-Allow-Headers"), ", ")
 	read := strings.Split(s.list(fromPage(site)).Header.Get(expose), ", ")
-	// docs/limits.md needs Date, and 405 has Allow; the document lists neither.
+	// docs/limits.md uses Date, and 405 has Allow. The document lists neither.
 	for _, name := range []string{"Date", "Allow"} {
 		if !slices.Contains(read, name) {
 			t.Errorf("a page cannot read %s", name)
 		}
 	}
-	// The first three can always be read; the others are for browsers and caches.
+	// The first three are always readable; the others are for browsers and caches.
 	read = append(read, "Cache-Control", "Content-Type", "Content-Length", "Content-Encoding", "Vary")
 	for path, item := range document.Paths.Map() {
 		for method, o := range item.Operations() {

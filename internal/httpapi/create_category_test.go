@@ -81,7 +81,7 @@ func TestCreateCategory(t *testing.T) {
 		secret := s.do("POST", "/v1/categories", strings.NewReader(`{"name":"n"}`), withKey(key), withHeader("Content-Type", "text/"+key))
 		wantError(t, secret, 415, petcat.CodeUnsupportedMediaType)
 		if strings.Contains(string(secret.body), "text/") {
-			t.Errorf("the answer repeats a key: %s", secret.body)
+			t.Errorf("the response contains a key: %s", secret.body)
 		}
 		twice := s.create(`{"name":"n"}`, withKey(key), withHeader("Content-Type", "application/json"))
 		wantError(t, twice, 415, petcat.CodeUnsupportedMediaType)
@@ -112,8 +112,8 @@ func TestCreateCategoryConditions(t *testing.T) {
 	now := s.list(withKey(key)).Header.Get("ETag")
 	wantError(t, create("If-None-Match", now), 412, petcat.CodePreconditionFailed)
 	wantStatus(t, create("If-None-Match", empty), 201)
-	// A repetition is answered as the first request was, though its own create has
-	// changed the list; a new one is not created.
+	// A replay gets the first response, although the create changed the list. A new create is
+	// rejected.
 	three := s.list(withKey(key)).Header.Get("ETag")
 	once := func(name string) *answer {
 		t.Helper()
@@ -124,10 +124,10 @@ func TestCreateCategoryConditions(t *testing.T) {
 	wantStatus(t, again, 201)
 	wantHeader(t, again, "Location", first.Header.Get("Location"))
 	wantError(t, once("two"), 412, petcat.CodePreconditionFailed)
-	// What is wrong without the condition is told first.
+	// Errors of the body take precedence over the condition.
 	wantError(t, s.create(`{}`, withKey(key), withHeader("If-Match", `"nope"`)), 400, petcat.CodeMissingField)
 	if got := string(s.list(withKey(key)).body); strings.Count(got, `"id":`) != 3 {
-		t.Errorf("the list is %s, want three categories", got)
+		t.Errorf("list: %s, want three categories", got)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestCreateCategoryIdempotency(t *testing.T) {
 			wantHeader(t, a, "Idempotent-Replayed", "true")
 			wantHeader(t, a, "Location", first.Header.Get("Location"))
 			if string(a.body) != string(first.body) {
-				t.Errorf("the replay says %s, the first answer said %s", a.body, first.body)
+				t.Errorf("replay %s, first response %s", a.body, first.body)
 			}
 		}
 	})

@@ -69,8 +69,8 @@ func TestDispatch(t *testing.T) {
 	})
 }
 
-// The contract's spelling, which Go's client would hide.
-func TestHeadersOnTheWire(t *testing.T) {
+// TestHeaderSpelling checks the contract's spelling, which Go's client hides.
+func TestHeaderSpelling(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Free))
 	for _, authorization := range []string{"", "Authorization: Bearer " + key + "\r\n"} {
@@ -83,40 +83,40 @@ func TestHeadersOnTheWire(t *testing.T) {
 		must(t, err)
 		for _, want := range []string{"\r\nX-RateLimit-Limit: ", "\r\nX-RateLimit-Remaining: ", "\r\nX-RateLimit-Reset: ", "\r\nRateLimit: ", "\r\nRateLimit-Policy: ", "\r\nX-Request-Id: "} {
 			if strings.Count(string(raw), want) != 1 {
-				t.Errorf("%q is not there once:\n%s", strings.TrimSpace(want), raw)
+				t.Errorf("%q is not there exactly once:\n%s", strings.TrimSpace(want), raw)
 			}
 		}
 	}
 }
 
-// brokenList fails in a way of the test's choice.
+// brokenList is a list that fails.
 type brokenList struct{ fail func() error }
 
 func (b brokenList) Current(context.Context, petcat.Revision) (*catalog.Snapshot, time.Duration, error) {
 	return nil, 0, b.fail()
 }
 
-func TestOurOwnFailures(t *testing.T) {
+func TestServerErrors(t *testing.T) {
 	var fail func() error
 	s := start(t, func(o *httpapi.Options) { o.Catalog = brokenList{fail: func() error { return fail() }} })
 	key, _ := s.key(s.account("acme", petcat.Pro))
 
-	t.Run("500 shows nothing of the cause", func(t *testing.T) {
+	t.Run("500 does not show the cause", func(t *testing.T) {
 		fail = func() error { return errors.New("disk /dev/sda: secret detail") }
 		a := s.list(withKey(key))
 		wantError(t, a, 500, petcat.CodeInternalError)
 		if strings.Contains(string(a.body), "secret detail") || !strings.Contains(s.log.String(), "secret detail") {
-			t.Errorf("the answer is %s, the log %s", a.body, s.log)
+			t.Errorf("response %s, log %s", a.body, s.log)
 		}
 		if !strings.Contains(s.log.String(), a.Header.Get("X-Request-Id")) {
-			t.Error("the log does not name the request")
+			t.Error("the log does not contain the request id")
 		}
 	})
-	t.Run("500 after a panic, and the next request is answered", func(t *testing.T) {
+	t.Run("500 after a panic, and the next request succeeds", func(t *testing.T) {
 		fail = func() error { panic("boom") }
 		wantError(t, s.list(withKey(key)), 500, petcat.CodeInternalError)
 		if !strings.Contains(s.log.String(), "dispatch_test.go") {
-			t.Errorf("the log has no stack: %s", s.log)
+			t.Errorf("the log has no stack trace: %s", s.log)
 		}
 		wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
 	})
@@ -140,23 +140,23 @@ func TestRecord(t *testing.T) {
 	if len(s.records) != 3 {
 		t.Fatalf("%d records", len(s.records))
 	}
-	created, refused, stranger := s.records[0], s.records[1], s.records[2]
+	created, rejected, anonymous := s.records[0], s.records[1], s.records[2]
 	if created.Operation != petcat.OpCreateCategory || created.Status != 201 || created.Account != account.ID || created.Key != id ||
 		!created.Admitted || !created.API || created.Code != "" || created.Bytes != int64(len(`{"id":1,"name":"dog"}`)) || created.Address.String() != "127.0.0.1" {
-		t.Errorf("the create's record: %+v", created)
+		t.Errorf("record of the create: %+v", created)
 	}
-	if refused.Status != 400 || refused.Code != petcat.CodeMissingField || !refused.Admitted {
-		t.Errorf("the 400's record: %+v", refused)
+	if rejected.Status != 400 || rejected.Code != petcat.CodeMissingField || !rejected.Admitted {
+		t.Errorf("record of the 400: %+v", rejected)
 	}
-	if stranger.Status != 401 || stranger.Admitted || stranger.Account != 0 || stranger.Operation != petcat.OpListCategories || !stranger.API {
-		t.Errorf("the 401's record: %+v", stranger)
+	if anonymous.Status != 401 || anonymous.Admitted || anonymous.Account != 0 || anonymous.Operation != petcat.OpListCategories || !anonymous.API {
+		t.Errorf("record of the 401: %+v", anonymous)
 	}
-	if created.RequestID == refused.RequestID || created.RequestID == "" {
-		t.Errorf("request ids %q and %q", created.RequestID, refused.RequestID)
+	if created.RequestID == rejected.RequestID || created.RequestID == "" {
+		t.Errorf("request ids %q and %q", created.RequestID, rejected.RequestID)
 	}
 }
 
-// TestHostIsReflectedNowhere: a caller's Host may be another one's, and caches may keep answers.
+// TestHostIsReflectedNowhere: the Host header may be forged, and caches may store responses.
 func TestHostIsReflectedNowhere(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Pro))

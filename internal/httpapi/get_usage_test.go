@@ -9,7 +9,7 @@ import (
 	"petcat"
 )
 
-func TestUsageCostsNothing(t *testing.T) {
+func TestUsageIsFree(t *testing.T) {
 	s := start(t)
 	account := s.account("acme", petcat.Free)
 	key, id := s.key(account)
@@ -24,7 +24,7 @@ func TestUsageCostsNothing(t *testing.T) {
 		want := fmt.Sprintf(`{"plan":"free","windows":[{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],"ban":%s,"bans":[%s],"key":{"id":"key_1","label":"","read_only":false,"expires_at":null}}`,
 			n, 60-n, minute.Unix(), n, 1000-n, midnight.Unix(), ban, bans)
 		if string(a.body) != want {
-			t.Errorf("usage is %s, want %s", a.body, want)
+			t.Errorf("usage: %s, want %s", a.body, want)
 		}
 	}
 	wantUsed(0, "null", "")
@@ -32,7 +32,7 @@ func TestUsageCostsNothing(t *testing.T) {
 	wantUsed(1, "null", "")
 	wantHeadline(t, s.list(withKey(key)), 60, 58, minute)
 
-	// A banned key may ask, too, but nobody all the time.
+	// Banned keys may also request their usage, within the limit.
 	end := noon.Add(5 * time.Minute)
 	ban := petcat.Ban{Key: id, Account: account.ID, Level: 2, StartedAt: noon, EndsAt: end}
 	s.limiter.ApplyBan(ban)
@@ -50,6 +50,6 @@ func TestUsageCostsNothing(t *testing.T) {
 	described, _ := s.keyOn(s.account("third", petcat.Pro), petcat.KeyTerms{Label: `a "b"`, ReadOnly: true, ExpiresAt: noon.Add(time.Hour)})
 	want := fmt.Sprintf(`"key":{"id":"key_3","label":"a \"b\"","read_only":true,"expires_at":%d}`, noon.Add(time.Hour).Unix())
 	if a := s.do("GET", "/v1/usage", nil, withKey(described)); !strings.Contains(string(a.body), want) {
-		t.Errorf("usage is %s, want %s", a.body, want)
+		t.Errorf("usage: %s, want %s", a.body, want)
 	}
 }

@@ -20,8 +20,8 @@ func (goneCreator) CreateCategory(ctx context.Context, _ petcat.CreateCategory) 
 	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the write took too long").WithCause(context.Cause(ctx))
 }
 
-// What a client ended is no failure of ours, whatever it was waiting for.
-func TestClientsThatGoAway(t *testing.T) {
+// TestClientDisconnects: a disconnected client is not a server error.
+func TestClientDisconnects(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.Store = goneCreator{} })
 	key, _ := s.key(s.account("zoo", petcat.Free))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -33,12 +33,12 @@ func TestClientsThatGoAway(t *testing.T) {
 		t.Errorf("recorded as %d %s, want 499", last.Status, last.Code)
 	}
 	if s.log.Len() > 0 {
-		t.Errorf("the log says: %s", s.log)
+		t.Errorf("log: %s", s.log)
 	}
 }
 
-// An outage writes a line a second, not one for each request.
-func TestFailuresAreLoggedOnceASecond(t *testing.T) {
+// TestOutageLogLimit: during an outage, the log gets one line per second, not one per request.
+func TestOutageLogLimit(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.Store = awayCreator{} })
 	key, _ := s.key(s.account("zoo", petcat.Enterprise, 10_000, 10_000))
 	for range 100 {
@@ -49,11 +49,11 @@ func TestFailuresAreLoggedOnceASecond(t *testing.T) {
 	log := s.log.String()
 	if n := strings.Count(log, "\n"); n != 2 || strings.Contains(log, "level=ERROR") || strings.Count(log, "level=WARN") != 2 ||
 		!strings.Contains(log, "disk on fire") {
-		t.Errorf("%d lines of log: %s", n, log)
+		t.Errorf("%d log lines: %s", n, log)
 	}
 }
 
-// TestIdempotencyKeyInProgress: waiting helps, so the answer says how long.
+// TestIdempotencyKeyInProgress: a create in progress gets 409 with Retry-After.
 func TestIdempotencyKeyInProgress(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.Store = busyCreator{} })
 	key, _ := s.key(s.account("zoo", petcat.Free))

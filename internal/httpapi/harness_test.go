@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // noon is when the tests begin: 18 s into a minute, far from a day's end.
 var noon = time.Date(2026, 3, 14, 12, 0, 18, 0, time.UTC)
 
-// service is the API with everything real behind it, but for the clock.
+// service is the API with real components, except for the clock.
 type service struct {
 	t       testing.TB
 	clock   *clocktest.Manual
@@ -52,10 +52,10 @@ type service struct {
 	records []httpapi.Record // guarded by mu
 }
 
-// nothingUsed is the use of a day before a test.
+// nothingUsed reports no usage before a test.
 func nothingUsed(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil }
 
-// start starts a service; change may replace parts of the options.
+// start starts a service. change can modify the options.
 func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	t.Helper()
 	s := &service{t: t, clock: clocktest.NewManual(noon), log: new(bytes.Buffer)}
@@ -117,8 +117,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// account makes an account on a published plan, or on Enterprise when numbers
-// are given.
+// account creates an account. Enterprise needs two numbers: per minute and per day.
 func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petcat.Account {
 	s.t.Helper()
 	numbers = append(numbers, 0, 0)
@@ -129,7 +128,7 @@ func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petca
 	return account
 }
 
-// key makes a key that never expires.
+// key creates a key that never expires.
 func (s *service) key(account petcat.Account) (secret string, id petcat.KeyID) {
 	s.t.Helper()
 	return s.keyOn(account, petcat.KeyTerms{})
@@ -146,13 +145,13 @@ func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret s
 	return generated.Secret.Reveal(), key.ID
 }
 
-// hear applies what changed in the store, as a node does by itself.
+// hear applies the changes in the store, as a node does in the background.
 func (s *service) hear() {
 	s.t.Helper()
 	s.keyring.Poll(s.t.Context())
 }
 
-// advance lets time pass.
+// advance advances the clock.
 func (s *service) advance(d time.Duration) {
 	s.t.Helper()
 	s.clock.Advance(d)
@@ -189,7 +188,7 @@ func (s *service) do(method, path string, body io.Reader, changes ...request) *a
 	return &answer{Response: res, body: data}
 }
 
-// serve hands a request to the handler, without a network. Its header is not checked.
+// serve calls the handler without a network. It does not check the response.
 func (s *service) serve(t testing.TB, method, path, key string, body io.Reader, size int64) *answer {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, body)
@@ -216,7 +215,7 @@ func (s *service) create(body string, changes ...request) *answer {
 	return s.do(http.MethodPost, "/v1/categories", strings.NewReader(body), all...)
 }
 
-// wantStatus checks the status alone.
+// wantStatus checks only the status.
 func wantStatus(t testing.TB, a *answer, status int) {
 	t.Helper()
 	if a.StatusCode != status {
@@ -224,7 +223,7 @@ func wantStatus(t testing.TB, a *answer, status int) {
 	}
 }
 
-// wantError checks status and code.
+// wantError checks the status and the code.
 func wantError(t testing.TB, a *answer, status int, code petcat.Code) {
 	t.Helper()
 	wantStatus(t, a, status)
@@ -233,13 +232,13 @@ func wantError(t testing.TB, a *answer, status int, code petcat.Code) {
 	}
 }
 
-// wantMessage checks that an error's message holds a text.
+// wantMessage checks that the message of an error contains a text.
 func wantMessage(t testing.TB, a *answer, part string) {
 	t.Helper()
 	var e struct{ Message string }
 	must(t, json.Unmarshal(a.body, &e))
 	if !strings.Contains(e.Message, part) {
-		t.Errorf("message %q does not hold %q", e.Message, part)
+		t.Errorf("message %q does not contain %q", e.Message, part)
 	}
 }
 
@@ -250,7 +249,7 @@ func (a *answer) code(t testing.TB) petcat.Code {
 	return e.Code
 }
 
-// number reads a header as a whole number.
+// number parses a header as a whole number.
 func (a *answer) number(t testing.TB, name string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(a.Header.Get(name), 10, 64)

@@ -54,7 +54,7 @@ func TestIdentify(t *testing.T) {
 			wantHeader(t, a, "WWW-Authenticate", c.challenge)
 			wantHeader(t, a, "Cache-Control", "no-store")
 			if strings.Contains(string(a.body), valid[:20]) {
-				t.Errorf("the answer repeats the key: %s", a.body)
+				t.Errorf("the response contains the key: %s", a.body)
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestIdentify(t *testing.T) {
 	})
 }
 
-// zeros is a source of random bytes that is not one.
+// zeros is a reader of zero bytes instead of random ones.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
@@ -133,7 +133,7 @@ func TestFailedCredentials(t *testing.T) {
 			wantHeadline(t, s.list(from("192.0.2.1")), 600, 600, end)
 		}
 	})
-	t.Run("429 past 600, for wrong keys alone", func(t *testing.T) {
+	t.Run("429 after 600 wrong keys", func(t *testing.T) {
 		for i := range 600 {
 			a := s.list(wrong, from("192.0.2.1"))
 			wantError(t, a, 401, petcat.CodeInvalidAPIKey)
@@ -145,19 +145,19 @@ func TestFailedCredentials(t *testing.T) {
 		wantStatus(t, s.list(withKey(key), from("192.0.2.1")), 200)
 		wantError(t, s.list(from("192.0.2.1")), 401, petcat.CodeMissingAPIKey)
 	})
-	t.Run("each address has its own", func(t *testing.T) {
+	t.Run("each address has its own limit", func(t *testing.T) {
 		wantHeadline(t, s.list(wrong, from("192.0.2.2")), 600, 599, end)
 		wantHeadline(t, s.list(wrong, from("2001:db8::1")), 600, 599, end)
 		wantHeadline(t, s.list(wrong, from("2001:db8::ffff:2")), 600, 598, end) // the same /64
 		wantHeadline(t, s.list(wrong, from("2001:db8:0:1::1")), 600, 599, end)
 		wantHeadline(t, s.list(wrong, from("::ffff:192.0.2.2")), 600, 598, end)
 	})
-	t.Run("only what trusted proxies say counts", func(t *testing.T) {
-		wantHeadline(t, s.list(wrong, from("192.0.2.2, 192.0.2.50, 10.1.2.3")), 600, 599, end) // .50 is new
+	t.Run("only trusted proxies can set the address", func(t *testing.T) {
+		wantHeadline(t, s.list(wrong, from("192.0.2.2, 192.0.2.50, 10.1.2.3")), 600, 599, end) // .50 has no failures yet
 		wantHeadline(t, s.list(wrong, from("192.0.2.50"), from("10.1.2.3")), 600, 598, end)
 		wantHeadline(t, s.list(wrong, from("192.0.2.2, garbage")), 600, 599, end) // the proxy itself
 	})
-	t.Run("the next minute is a new one", func(t *testing.T) {
+	t.Run("the next minute resets the limit", func(t *testing.T) {
 		s.advance(42 * time.Second)
 		wantHeadline(t, s.list(wrong, from("192.0.2.1")), 600, 599, end.Add(time.Minute))
 	})

@@ -72,11 +72,11 @@ func TestLimits(t *testing.T) {
 		wantMessage(t, a, midnight.Format(time.RFC3339))
 		toMidnight := int64(midnight.Sub(s.clock.Read().Time()) / time.Second)
 		if after := a.number(t, "Retry-After"); after < toMidnight || after > toMidnight+60 {
-			t.Errorf("Retry-After %d, and it is %d to midnight", after, toMidnight)
+			t.Errorf("Retry-After %d, midnight in %d s", after, toMidnight)
 		}
 	})
 
-	t.Run("a plan change holds at once, what is used stays used", func(t *testing.T) {
+	t.Run("a plan change applies immediately and keeps the counts", func(t *testing.T) {
 		pro, err := petcat.ParseSubscription("pro", 0, 0)
 		must(t, err)
 		_, err = s.store.ChangeSubscription(t.Context(), "test", account.ID, pro)
@@ -86,7 +86,7 @@ func TestLimits(t *testing.T) {
 		wantStatus(t, a, 200)
 		wantHeadline(t, a, 300, 298, s.clock.Read().Time().Truncate(time.Minute).Add(time.Minute))
 		if state := a.Header.Get("RateLimit"); !strings.Contains(state, `"day";r=9938;`) {
-			t.Errorf("RateLimit is %s", state)
+			t.Errorf("RateLimit: %s", state)
 		}
 	})
 }
@@ -101,7 +101,7 @@ func TestBan(t *testing.T) {
 	wantError(t, s.list(withKey(key)), 429, petcat.CodeRateLimitExceeded)
 	s.advance(3 * time.Second)
 
-	t.Run("429 warns from half of the threshold on", func(t *testing.T) {
+	t.Run("429 warns from half of the threshold", func(t *testing.T) {
 		for i := 1; i <= 100; i++ {
 			a := s.list(withKey(key))
 			wantError(t, a, 429, petcat.CodeRateLimitExceeded)

@@ -17,7 +17,7 @@ func TestListCategories(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 	if a := s.list(withKey(key)); string(a.body) != "[]" {
-		t.Errorf("of nothing: %s", a.body)
+		t.Errorf("empty list: %s", a.body)
 	}
 	for _, body := range []string{`{"name":"dog"}`, `{"name":"cat","description":""}`, `{"name":"\u0041\"<&>\\ \ud83d\udc30","description":"a\tb\nc"}`} {
 		wantStatus(t, s.create(body, withKey(key)), 201)
@@ -32,7 +32,7 @@ func TestListCategories(t *testing.T) {
 
 	etag, zipped := a.Header.Get("ETag"), s.list(withKey(key), withHeader("Accept-Encoding", "gzip")).Header.Get("ETag")
 	if etag == zipped || etag == "" || strings.HasPrefix(etag, "W/") {
-		t.Errorf("the ETags are %s and %s", etag, zipped)
+		t.Errorf("ETags %s and %s", etag, zipped)
 	}
 	for _, value := range []string{etag, "W/" + etag, `"a", ` + etag, "*"} {
 		a := s.list(withKey(key), withHeader("If-None-Match", value))
@@ -68,7 +68,7 @@ func TestListCategoriesEncodings(t *testing.T) {
 		wantStatus(t, a, 200)
 		wantHeader(t, a, "Content-Encoding", want)
 		if body := decode(t, want, a.body); !bytes.Equal(body, plain.body) {
-			t.Errorf("%s: the body differs once decoded", accept)
+			t.Errorf("%s: the decoded body differs", accept)
 		}
 		if want != "" && len(a.body) > len(plain.body)/5 {
 			t.Errorf("%s: %d bytes of %d", accept, len(a.body), len(plain.body))

@@ -12,7 +12,7 @@ import (
 	"petcat/internal/httpapi"
 )
 
-// pageIDs returns the ids of a page, and the path of the next one, "" for none.
+// pageIDs returns the ids of a page, and the path of the next page, "" if there is none.
 func pageIDs(t *testing.T, a *answer) (ids []int64, next string) {
 	t.Helper()
 	wantStatus(t, a, 200)
@@ -38,7 +38,7 @@ func TestListPages(t *testing.T) {
 		return s.do("GET", "/v1/categories?"+query, nil, append(changes, withKey(key))...)
 	}
 	if ids, next := pageIDs(t, get("limit=1")); len(ids) != 0 || next != "" {
-		t.Errorf("of nothing: %v, %q", ids, next)
+		t.Errorf("empty list: %v, %q", ids, next)
 	}
 	var all []int64
 	for id := range int64(205) {
@@ -63,7 +63,7 @@ func TestListPages(t *testing.T) {
 	}
 	wantHeader(t, get("limit=2", withHeader("Accept-Encoding", "gzip")), "Content-Encoding", "")
 
-	t.Run("the tag of a page stays, whatever comes behind it", func(t *testing.T) {
+	t.Run("later categories do not change the ETag of a page", func(t *testing.T) {
 		etag := withHeader("If-None-Match", get("limit=2").Header.Get("ETag"))
 		wantStatus(t, s.create(`{"name":"new"}`, withKey(key)), 201)
 		wantStatus(t, get("limit=2", etag), 304)
@@ -72,7 +72,7 @@ func TestListPages(t *testing.T) {
 	})
 }
 
-// TestListByName: a name is found wherever it stands, as it was sent, and nothing else is.
+// TestListByName: the filter returns exact matches, anywhere in the list.
 func TestListByName(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.PublicURL = "https://api.example.com" })
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 1_000_000, 100_000_000))
@@ -95,7 +95,7 @@ func TestListByName(t *testing.T) {
 	wantError(t, s.do("GET", "/v1/categories?name=a&name=b", nil, withKey(key)), 400, petcat.CodeInvalidField)
 }
 
-func TestIgnoredParametersAreNamed(t *testing.T) {
+func TestIgnoredParameters(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Pro))
 	for path, want := range map[string]string{
@@ -111,7 +111,7 @@ func TestIgnoredParametersAreNamed(t *testing.T) {
 	}
 }
 
-func TestErrorsNameTheirField(t *testing.T) {
+func TestErrorField(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Pro))
 	for _, c := range []struct{ method, path, body, want string }{

@@ -89,7 +89,7 @@ func TestIdempotencyKeysOfPetsAndOrders(t *testing.T) {
 			wantHeader(t, first, "Idempotent-Replayed", "")
 			wantHeader(t, again, "Idempotent-Replayed", "true")
 			if string(again.body) != string(first.body) {
-				t.Errorf("the replay says %s, the first answer said %s", again.body, first.body)
+				t.Errorf("replay %s, first response %s", again.body, first.body)
 			}
 			other := strings.NewReplacer("Rex", "Max", ":2", ":3").Replace(bodies[0])
 			wantError(t, s.post(path, other, withKey(key), once), 422, petcat.CodeIdempotencyKeyReused)
@@ -153,8 +153,8 @@ func TestListPetsAndOrders(t *testing.T) {
 	}
 }
 
-// TestDeprecatedOperationTellsItsEndAndEnds: getPetById has a sunset in the registry.
-func TestDeprecatedOperationTellsItsEndAndEnds(t *testing.T) {
+// TestSunset: getPetById is deprecated, and has a sunset.
+func TestSunset(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
@@ -178,7 +178,7 @@ func TestDeprecatedOperationTellsItsEndAndEnds(t *testing.T) {
 	s.mu.Lock()
 	for _, r := range s.records[len(s.records)-2:] {
 		if r.Deprecated != (r.Account != 0) {
-			t.Errorf("the record is %+v", r)
+			t.Errorf("record: %+v", r)
 		}
 	}
 	s.mu.Unlock()

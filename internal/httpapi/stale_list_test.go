@@ -10,7 +10,7 @@ import (
 	"petcat/internal/httpapi"
 )
 
-// agedList is a list with an age of the test's choice.
+// agedList is a list with a configurable age.
 type agedList struct {
 	list *catalog.Catalog
 	age  *time.Duration
@@ -21,7 +21,7 @@ func (l agedList) Current(ctx context.Context, newest petcat.Revision) (*catalog
 	return snapshot, *l.age, err
 }
 
-func TestAgeOfALastKnownList(t *testing.T) {
+func TestAgeOfStaleList(t *testing.T) {
 	var age time.Duration
 	s := start(t, func(o *httpapi.Options) { o.Catalog = agedList{catalog.New("data"), &age} })
 	key, _ := s.key(s.account("acme", petcat.Pro))
@@ -41,7 +41,7 @@ func TestAgeOfALastKnownList(t *testing.T) {
 			a := s.list(changes...)
 			wantStatus(t, a, status)
 			if got := a.Header["Age"]; len(got) != len(tt.want) || len(got) == 1 && got[0] != tt.want[0] {
-				t.Errorf("%d of a list that is %s old: Age %q, want %q", status, tt.age, got, tt.want)
+				t.Errorf("%d, %s old: Age %q, want %q", status, tt.age, got, tt.want)
 			}
 		}
 	}

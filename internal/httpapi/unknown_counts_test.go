@@ -12,7 +12,7 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// blind is a limiter that cannot know how much is left.
+// blind is a limiter without counts.
 type blind struct{}
 
 func (b blind) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
@@ -23,19 +23,19 @@ func (blind) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error
 	return ratelimit.Decision{}, petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now")
 }
 
-// closed is a keyring that cannot check any key.
+// closed is a keyring that cannot check keys.
 type closed struct{}
 
 func (closed) Identify(context.Context, string, clock.Reading) (*keyring.Caller, error) {
 	return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later")
 }
 
-// A 503 shows nobody's quota as the caller's: the caller's own where it is
-// known whose it is, else the address's under the address's name.
-func TestHeadersWhileCountsAreUnknown(t *testing.T) {
+// TestHeadersWithoutCounts: the headers of a 503 show the caller's quota if the caller is known, else
+// the policy of the address.
+func TestHeadersWithoutCounts(t *testing.T) {
 	t.Parallel()
 	minute := noon.Truncate(time.Minute).Add(time.Minute)
-	t.Run("503 the counts are not known", func(t *testing.T) {
+	t.Run("503 counts unavailable", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, func(o *httpapi.Options) { o.Limiter = blind{} })
 		key, _ := s.key(s.account("free", petcat.Free))
@@ -45,7 +45,7 @@ func TestHeadersWhileCountsAreUnknown(t *testing.T) {
 		wantHeader(t, a, "RateLimit", `"minute";r=0;t=42`)
 		wantHeader(t, a, "RateLimit-Policy", `"minute";q=60;w=60, "day";q=1000;w=86400`)
 	})
-	t.Run("503 the key cannot be checked", func(t *testing.T) {
+	t.Run("503 keys unavailable", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, func(o *httpapi.Options) { o.Keyring = closed{} })
 		a := s.list(withKey("pck_live_whatever"))
