@@ -18,9 +18,9 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
 		n := serve(t, place)
-		const created = "a new deployment was created"
+		const created = "new deployment created"
 		if !strings.Contains(n.log.String(), created) {
-			t.Errorf("the log does not say that %s", created)
+			t.Errorf("the log does not say: %s", created)
 		}
 		k := n.newKey("acme", unlimited...)
 		if list := n.list(k.Key).want(t, http.StatusOK); string(list.body) != "[]" {
