@@ -13,7 +13,7 @@ type Category struct {
 	ID          int64  `json:"id"` // ascending in the order of creation, never reused
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"` // "" when there is none
-	// ETag names this state of the category, for [WithIfMatch]. Create, Get and Update
+	// ETag identifies the category's current state, for [WithIfMatch]. Create, Get and Update
 	// return it; it is empty in lists.
 	ETag string `json:"-"`
 }
@@ -24,7 +24,7 @@ type NewCategory struct {
 	Description string `json:"description,omitempty"` // at most 10,000 characters; "" for none
 }
 
-// CategoryChange says what to change in a category. What is nil stays as it is.
+// CategoryChange is an update of a category. A nil field stays unchanged.
 type CategoryChange struct {
 	Name        *string
 	Description *string // "" removes it
@@ -33,13 +33,14 @@ type CategoryChange struct {
 // Ptr returns a pointer to a value, for [CategoryChange].
 func Ptr[T any](v T) *T { return &v }
 
-// Categories are the operations on categories. All accounts share one list of them.
+// Categories are the operations on categories, of which all accounts share one list.
 type Categories struct{ client *Client }
 
 const categoriesPath = "/categories"
 
-// Create creates a category. The service has it on disk when Create returns it. After an
-// [ErrOutcomeUnknown] it may exist: only a retry with the same [WithIdempotencyKey] can tell.
+// Create creates a category. When it returns, the category is on the service's disk. After an
+// [ErrOutcomeUnknown], the category may exist: to find out, retry with the same
+// [WithIdempotencyKey].
 func (s *Categories) Create(ctx context.Context, n NewCategory, options ...Option) (Category, *Response, error) {
 	return s.one(ctx, http.MethodPost, categoriesPath, n, options)
 }
@@ -49,9 +50,9 @@ func (s *Categories) Get(ctx context.Context, id int64, options ...Option) (Cate
 	return s.one(ctx, http.MethodGet, pathOf(categoriesPath, id), nil, options)
 }
 
-// Update changes a category and returns it as it is after the change. Only the account that
-// created it may do so. Without [WithIfMatch], the last change wins, and one that may have
-// been carried out is not retried: after an [ErrOutcomeUnknown], read the category to find out.
+// Update changes a category and returns the result. Only the account that created the category
+// may change it. Without [WithIfMatch], the last change wins, and an update that may have been
+// carried out is not retried: after an [ErrOutcomeUnknown], read the category to find out.
 func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange, options ...Option) (Category, *Response, error) {
 	patch := map[string]any{}
 	if change.Name != nil {
@@ -75,24 +76,24 @@ func (s *Categories) one(ctx context.Context, method, path string, in any, optio
 	return c, res, err
 }
 
-// Delete deletes a category, whatever it is now unless [WithIfMatch] says so. Only the account
-// that created it may do so. While pets use it, the error is [CodeCategoryInUse].
+// Delete deletes a category, unconditionally unless you pass [WithIfMatch]. Only the account
+// that created the category may delete it. If it has pets, the error is [CodeCategoryInUse].
 func (s *Categories) Delete(ctx context.Context, id int64, options ...Option) (*Response, error) {
 	return s.client.Do(ctx, http.MethodDelete, pathOf(categoriesPath, id), nil, nil, options...)
 }
 
 // List returns all categories by ascending id, from one response. It contains every category
-// whose Create has returned before, on any node. Only while the service cannot reach its
-// database, it may be up to 30 seconds old.
+// whose Create has returned, on any node. While the service cannot reach its database, the
+// list may be up to 30 seconds old.
 func (s *Categories) List(ctx context.Context, options ...Option) ([]Category, *Response, error) {
 	var all list[Category]
 	res, err := s.client.Do(ctx, http.MethodGet, categoriesPath, nil, &all, options...)
 	return all, res, err
 }
 
-// ListIfChanged is List for a program that has a list, whose Response had an ETag. If the list
-// still has that ETag, the service sends none: the list is nil, and the Status 304. The
-// request counts against the limits in any case. An empty ETag returns the list.
+// ListIfChanged is List for a program that already has a list. etag is from its Response. If
+// the list still has that ETag, ListIfChanged returns a nil list and the Status 304. The
+// request counts against the limits either way. An empty etag returns the list.
 func (s *Categories) ListIfChanged(ctx context.Context, etag string, options ...Option) ([]Category, *Response, error) {
 	if etag != "" {
 		options = append(slices.Clip(options), WithHeader(headerIfNoneMatch, etag))
@@ -100,9 +101,9 @@ func (s *Categories) ListIfChanged(ctx context.Context, etag string, options ...
 	return s.List(ctx, options...)
 }
 
-// All returns all categories one by one, by ascending id. It reads them in pages, each with one
-// request, which is sent when the loop asks for it. After an error there are no more. A category
-// that is created or deleted meanwhile may or may not be among them.
+// All returns an iterator over all categories, by ascending id. It requests a page when the
+// loop reaches it, and stops after an error. It may or may not include a category that is
+// created or deleted during the loop.
 func (s *Categories) All(ctx context.Context, p PageOptions, options ...Option) iter.Seq2[Category, error] {
 	return all[Category](ctx, s.client, categoriesPath, url.Values{}, p, options)
 }

@@ -1,34 +1,32 @@
-// Package petcat calls a Pet Category Service. A [Client] is made once and shared by any
-// number of goroutines. The package imports the standard library alone.
+// Package petcat is the client of the Pet Category Service. Create one [Client] and share it
+// between goroutines. The package depends only on the standard library.
 //
-// A call returns the result and the [Response] that brought it, or an error. A request whose
-// failure may be temporary is retried, up to 8 times, at growing and random intervals, and
-// never earlier than Retry-After says. A request that may have been carried out is repeated
-// only where a second one does no harm: a read, a delete, a create, all of whose requests
-// have one Idempotency-Key, and an update with [WithIfMatch]. Any other error is returned at
-// once.
+// A call returns the result and its [Response], or an error. It retries a request whose
+// failure may be temporary up to 8 times, with exponential backoff and jitter, and never
+// before Retry-After has passed. It repeats a request that may have been carried out only if
+// that is safe: a read, a delete, a create, whose requests all have the same
+// Idempotency-Key, and an update with [WithIfMatch]. It returns any other error at once.
 //
 // # The gate
 //
-// All requests of a Client pass one gate, in the order of their calls. While the limits are
-// unknown, the gate lets one request pass and holds the others back until that one is
-// answered, for at most a second. A response says how many requests remain. For a second, the
-// gate lets that many pass, less those in flight; after that, other clients of the account
-// may have used them. When none remain, the gate closes until the window has ended and a
-// little longer, because the windows of all clients end at the same time. So a Client that is
-// alone on its account gets no 429.
+// All requests of a Client pass its gate, in the order of the calls. While the limits are
+// unknown, the gate admits one request and holds the others until the response arrives, for
+// at most a second. The response says how many requests remain. For the next second, the gate
+// admits that many, minus those in flight; after that the number is stale, because other
+// clients of the account may have used some. When none remain, the gate closes until the
+// window has ended, plus a random delay, because the windows of all clients end at the same
+// time. So a Client that is alone on its account gets no 429.
 //
-// If other clients use the account too, and a request gets a 429, the gate closes until
-// Retry-After has passed and a random time longer, which doubles with each 429 in a row.
-// When it opens, one request goes first again, and the others are spread evenly over that
-// window: clients that all send again at once are refused again, and early retries get a
-// key banned. A call whose context would end before the gate opens, or that would wait
-// longer than [WithMaxWait] allows, returns the reason at once and sends nothing.
+// After a 429, the gate closes until Retry-After has passed, plus a random delay that doubles
+// with each consecutive 429. Then it admits one request, and spreads the others evenly over
+// the window: if all clients retried at once, most would be rejected again, and early retries
+// get a key banned. If the gate would open after a call's deadline, or later than
+// [WithMaxWait] allows, the call returns the reason at once and sends nothing.
 //
 // # Safety
 //
-// The key is sent only to the service: redirects are not followed, and no error and no
-// printed Client shows the key.
+// Only the service gets the key: the Client follows no redirects, and no error and no printed
+// Client shows the key.
 package petcat
 
 import (
@@ -48,28 +46,24 @@ import (
 // Version is the version of this package. The User-Agent of each request names it.
 const Version = "1.0.0"
 
-// apiVersion is the version of the API, which is in the path of every request.
+// apiVersion begins the path of every request.
 const apiVersion = "/v1"
 
-// What a Client does unless an option says otherwise.
+// The defaults of the options.
 const (
-	// defaultRetries and the delays in call.go outlast a service that is away for three
-	// quarters of a minute.
-	defaultRetries = 8
-	// defaultMaxWait is long enough for the end of any minute, but not of most days.
+	defaultRetries = 8 // with the delays in call.go, enough for an outage of 45 seconds
 	defaultMaxWait = 2 * time.Minute
 )
 
-// Client calls one service with one key. It is safe for concurrent use. Share it: only calls
-// of the same Client hold each other back.
+// Client calls one service with one key. It is safe for concurrent use. Share it: each Client
+// has its own gate.
 type Client struct {
 	Categories *Categories
 	Pets       *Pets
 	Orders     *Orders
 
 	base *url.URL // ends in apiVersion
-	// authorize sets the key. The key is in no field, so that no printing of a
-	// Client, however deep, can show it.
+	// authorize sets the key. No field contains the key, so that no printed Client shows it.
 	authorize func(http.Header)
 	settings  settings // of a call without options
 	gate      gate
@@ -77,9 +71,9 @@ type Client struct {
 }
 
 // New returns a Client for the service at a URL, such as https://petcat.example.com/v1, and
-// a key. The version at the end of the URL may be left out. An empty URL is read from the
-// environment variable PETCAT_URL, and an empty key from PETCAT_API_KEY. The options hold
-// for all calls. New sends nothing. An error never quotes the key.
+// a key. The /v1 is optional. An empty URL is read from the environment variable PETCAT_URL,
+// and an empty key from PETCAT_API_KEY. The options apply to all calls. New sends no request.
+// Its errors never contain the key.
 func New(serviceURL, key string, options ...Option) (*Client, error) {
 	if serviceURL == "" {
 		serviceURL = os.Getenv("PETCAT_URL") //nolint:forbidigo // documented above
@@ -104,8 +98,8 @@ func New(serviceURL, key string, options ...Option) (*Client, error) {
 	return c, err
 }
 
-// parseBase reads the URL of a service. It never quotes it: it may be the key, given in
-// the wrong place.
+// parseBase parses the URL of a service. Its errors do not quote the URL, because a caller may
+// have passed the key by mistake.
 func parseBase(serviceURL string) (*url.URL, error) {
 	base, err := url.Parse(serviceURL)
 	switch {
@@ -132,8 +126,8 @@ func checkKey(key string) error {
 	return nil
 }
 
-// Limits returns the limits in the last response that had those of the account, and the zero
-// value before the first one. It sends no request; [Client.Usage] does.
+// Limits returns the account's limits in the last response, or the zero value before the
+// first response. It sends no request; [Client.Usage] does.
 func (c *Client) Limits() Limits {
 	if l := c.limits.Load(); l != nil {
 		return *l
@@ -141,21 +135,21 @@ func (c *Client) Limits() Limits {
 	return Limits{}
 }
 
-// settings are what options change.
+// settings are the values of the options.
 type settings struct {
 	http      *http.Client // follows no redirects
 	logger    *slog.Logger // nil: none
-	product   string       // the calling program
+	product   string       // a space and the calling program, or ""
 	retries   int
 	maxWait   time.Duration
-	header    http.Header // of each request; never changed, only replaced
+	header    http.Header // of each request; replaced, never modified
 	badOption error
 }
 
-// Option changes how a [Client] works, or, given to a call, how that call does.
+// Option configures a [Client], or one call.
 type Option func(*settings)
 
-// with returns settings that options have changed.
+// with returns the settings with options applied.
 func (s settings) with(options []Option) (settings, error) {
 	for _, change := range options {
 		change(&s)
@@ -163,40 +157,39 @@ func (s settings) with(options []Option) (settings, error) {
 	return s, s.badOption
 }
 
-// WithHTTPClient sends requests with a copy of an http.Client, with its timeouts and its
-// transport. Redirects are not followed, whatever its CheckRedirect is.
+// WithHTTPClient sends requests with a copy of an http.Client, including its timeouts and its
+// transport. Redirects are not followed, even if it has a CheckRedirect.
 func WithHTTPClient(h *http.Client) Option {
 	own := *h
-	// A redirect could lead the key to another host, and would turn a create into a read.
+	// A redirect could send the key to another host, and turn a create into a read.
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return func(s *settings) { s.http = &own }
 }
 
-// WithRetries lets a call retry its request up to n times; 0 for never. The default
-// is 8, which outlasts an outage of three quarters of a minute.
+// WithRetries sets how often a call retries its request at most; 0 disables retries. The
+// default is 8, enough for an outage of 45 seconds.
 func WithRetries(n int) Option {
 	return func(s *settings) { s.retries = n }
 }
 
-// WithMaxWait sets the longest time for which a call waits because the service asks it
-// to: for a window to end, or a ban. If it is longer, the call returns the reason at
-// once. The default is 2 minutes: a call waits for the next minute, but not for the next
-// day. A context's deadline limits the time of a call in any case.
+// WithMaxWait sets how long a call waits at most for the end of a window or a ban. If the
+// wait would be longer, the call returns the reason at once. The default is 2 minutes: enough
+// for the next minute, not for the next day. The deadline of the context applies, too.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) { s.maxWait = d }
 }
 
-// WithUserAgent names the calling program in the User-Agent header, such as "acme/1.2".
+// WithUserAgent adds the calling program, such as "acme/1.2", to the User-Agent header.
 func WithUserAgent(product string) Option {
 	return func(s *settings) { s.product = " " + product }
 }
 
-// WithLogger logs each retry at the level Info, and each response at the level Debug.
+// WithLogger logs each retry at level Info, and each response at level Debug.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.logger = logger }
 }
 
-// WithHeader sends a header. It cannot replace Authorization and User-Agent.
+// WithHeader sends a header. Authorization, User-Agent, Accept and Content-Type cannot be set.
 func WithHeader(name, value string) Option {
 	return func(s *settings) {
 		control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
@@ -211,26 +204,25 @@ func WithHeader(name, value string) Option {
 	}
 }
 
-// WithIdempotencyKey names a create: within 24 hours, a second one with the same name and
-// content returns the first one's result, and [Response].Replayed says so. Use it if you may
-// repeat the create yourself, as after a restart of your program. The key has 1 to 255
-// visible ASCII characters without double quotes. Without this option each call makes a
-// random key, which is the same for all its requests.
+// WithIdempotencyKey sets the Idempotency-Key of a create: within 24 hours, a second create
+// with the same key and content returns the result of the first, and [Response].Replayed is
+// true. Use it if your program may repeat the create, for example after a restart. The key has
+// 1 to 255 visible ASCII characters, without double quotes. By default, each create has a
+// random key, which all its requests share.
 func WithIdempotencyKey(key string) Option { return withContent(headerIdempotencyKey, key) }
 
-// WithIfMatch lets an update or a delete happen only while the category has an ETag, which
-// Create, Get and Update return. If it has another one, nothing is changed and the error is
-// [CodePreconditionFailed]. An empty ETag is an error: it would mean no condition.
+// WithIfMatch makes an update or a delete conditional: it fails with [CodePreconditionFailed]
+// unless the category has this ETag, which Create, Get and Update return. An empty ETag is an
+// error, because it would mean no condition.
 func WithIfMatch(etag string) Option { return withContent(headerIfMatch, etag) }
 
-// The headers that decide what a response means, or whether a request may be repeated.
 const (
 	headerIdempotencyKey = "Idempotency-Key"
 	headerIfMatch        = "If-Match"
 	headerIfNoneMatch    = "If-None-Match"
 )
 
-// withContent is WithHeader for a value that must not be empty.
+// withContent is [WithHeader] for a value that must not be empty.
 func withContent(name, value string) Option {
 	if value == "" {
 		return func(s *settings) {
@@ -240,28 +232,30 @@ func withContent(name, value string) Option {
 	return WithHeader(name, value)
 }
 
-// newHTTPClient returns the client that is used when no option gives another.
+// newHTTPClient returns the default client.
 func newHTTPClient() *http.Client {
 	var s settings
 	WithHTTPClient(&http.Client{
-		Timeout: 2 * time.Minute, // a request with its response: enough for a list of 100 MB at 1 MB/s
-		Transport: withPings(&http.Transport{
+		Timeout: 2 * time.Minute, // of a request with its response: enough for a list of 100 MB at 1 MB/s
+		Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			DialContext:           (&net.Dialer{Timeout: patience}).DialContext,
 			TLSHandshakeTimeout:   patience,
 			ResponseHeaderTimeout: 3 * patience,
 			IdleConnTimeout:       45 * time.Second, // before the service closes it, after 60 s
-			MaxIdleConnsPerHost:   100,              // goroutines come back to their connections
+			MaxIdleConnsPerHost:   100,
 			ForceAttemptHTTP2:     true,
-		}),
+			// Without pings, all retries would use one dead connection.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience},
+		},
 	})(&s)
 	return s.http
 }
 
-// patience is how long each step of a connection may take.
+// patience is the timeout of each step of a connection.
 const patience = 10 * time.Second
 
-// userAgent returns the value of the header.
+// userAgent returns the User-Agent header.
 func (s *settings) userAgent() string {
 	return fmt.Sprintf("petcat-go/%s (%s; %s/%s)%s", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, s.product)
 }

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// Code names a kind of failure. Codes are never renamed, and new ones may be added:
-// treat one that you do not know by the Status of its [Error].
+// Code identifies a kind of failure. Codes are never renamed, and new ones may be added:
+// treat an unknown code by the Status of its [Error].
 //
-// A Code is an error, so that errors.Is finds it:
+// A Code is an error, for errors.Is:
 //
 //	if errors.Is(err, petcat.CodeNotFound) { ...
 type Code string
@@ -53,31 +53,28 @@ const (
 // Error returns the code.
 func (c Code) Error() string { return string(c) }
 
-// ErrOutcomeUnknown says that the service may have carried out a create, an update or a
-// delete that returned an error. [errors.Is] finds it in that error. If it is not there,
-// nothing was changed.
+// ErrOutcomeUnknown is in the error of a create, update or delete that the service may have
+// carried out. Test for it with [errors.Is]. An error without it means that nothing changed.
 var ErrOutcomeUnknown = errors.New("it may have been carried out")
 
-// Error is a response of the service that is not a success. A request without a response
-// ends in a [ConnectionError].
+// Error is an error response. A request without a response returns a [ConnectionError].
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is "" if something else answered instead of the service, such as a proxy.
+	// Code is "" if the response is not the service's, but a proxy's, for example.
 	Code Code
-	// Message says what is wrong and what to do, for people.
+	// Message says, for people, what is wrong and what to do.
 	Message string
-	// RequestID is to be quoted to the operator of the service.
+	// RequestID identifies the request. Quote it to the operator of the service.
 	RequestID string
-	// RetryAfter is how long to wait before the next request, 0 when the response does
-	// not say it.
+	// RetryAfter is how long to wait before the next request; 0 if the response does not say.
 	RetryAfter time.Duration
-	// NotSent says that the Client refused the call itself, because earlier responses said
-	// that the service would.
+	// NotSent is true if the Client rejected the call itself, because the service would have
+	// rejected it, too.
 	NotSent bool
 }
 
-// Error returns one line that quotes the response.
+// Error returns the response in one line.
 func (e *Error) Error() string {
 	text := strconv.Itoa(e.Status)
 	if e.Code != "" {
@@ -99,7 +96,7 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// notSent returns the error of a call that would get e again, if it were sent now.
+// notSent returns the error of a call that would get e if it were sent now.
 func (e *Error) notSent(wait time.Duration) *Error {
 	return &Error{
 		Status: e.Status, Code: e.Code, Message: e.Message, RequestID: e.RequestID,
@@ -108,7 +105,7 @@ func (e *Error) notSent(wait time.Duration) *Error {
 	}
 }
 
-// ConnectionError says that a request got no response, or only a part of one.
+// ConnectionError is the error of a request without a response, or with an incomplete one.
 type ConnectionError struct {
 	Err error
 
@@ -121,13 +118,16 @@ func (e *ConnectionError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// maxErrorBody bounds how much of an error's body is read, in bytes. The service's have a few
+// maxErrorBody is how much of an error's body is read, in bytes. The service sends a few
 // hundred.
 const maxErrorBody = 64 << 10
 
-// readError reads a response that is not a success.
+// readError reads an error response.
 func readError(answer *http.Response, res *Response) *Error {
 	e := &Error{Status: res.Status, RequestID: res.RequestID, RetryAfter: retryAfter(res.Header)}
+	if e.RetryAfter == 0 && e.Status == http.StatusTooManyRequests {
+		e.RetryAfter = max(res.Limits.ends.Sub(now()), 0)
+	}
 	if to := res.Header.Get("Location"); to != "" && res.Status < http.StatusBadRequest {
 		e.Message = "redirects are not followed, because the key is for one service alone; if you trust it, use the URL of " + to
 		return e
@@ -136,8 +136,8 @@ func readError(answer *http.Response, res *Response) *Error {
 		Code    Code
 		Message string
 	}
-	// A body that cannot be read, or is not the service's, leaves only the status. A server may
-	// say in one line what is wrong, such as that it wants https.
+	// A body that is not the service's leaves only the status, or one line of text, such as
+	// that the server expects https.
 	data, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody))
 	line := strings.TrimSpace(string(data))
 	switch err := json.Unmarshal(data, &body); {
@@ -151,14 +151,16 @@ func readError(answer *http.Response, res *Response) *Error {
 	return e
 }
 
-// isStatus reports whether an error is a response with a status.
-func isStatus(err error, status int) bool {
-	e := (*Error)(nil)
-	return errors.As(err, &e) && e.Status == status
+// asError returns the error response in err; its Status is 0 if there is none.
+func asError(err error) Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return *e
+	}
+	return Error{}
 }
 
-// retryAfter returns how long Retry-After asks to wait. A date is relative to the Date of the
-// response. It is 0 if there is none, or none that can be read.
+// retryAfter reads Retry-After. A date is relative to the Date of the response. It is 0 if
+// the header is missing or invalid.
 func retryAfter(h http.Header) time.Duration {
 	text := h.Get("Retry-After")
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
@@ -170,7 +172,7 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// sentAt returns when the service sent a response, by its own clock.
+// sentAt returns when the service sent a response, by the service's clock.
 func sentAt(h http.Header) time.Time {
 	if at, err := http.ParseTime(h.Get("Date")); err == nil {
 		return at

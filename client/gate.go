@@ -9,42 +9,41 @@ import (
 	"time"
 )
 
-// The gate's own times.
 const (
-	// trust is how long the numbers of a response are believed: other clients may use the
-	// requests that remain. It is also how long the gate waits for the response to a
-	// request that goes first. The service counts early retries from 2 s after it began
-	// to refuse: a client that believes a response for a second learns of that before.
+	// trust is how long the gate relies on the numbers of a response: other clients may use
+	// the requests that remain. It is also the longest time that the gate waits for the
+	// response to a first request. The service counts early retries from 2 s after the
+	// first rejection, so the client learns of a rejection before that.
 	trust = time.Second
-	// A window ends at the same time for all clients. So each client sends again at a
-	// random time after that: within a second for a minute, within a minute for a day, and
-	// after 429s in a row within one second, two, four and so on.
+	// A window ends at the same time for all clients, so each sends again after a random
+	// delay: up to a second after a minute, a minute after a day, and one, two, four
+	// seconds and so on after consecutive 429s.
 	firstSpread = time.Second
 	maxSpread   = time.Minute
 )
 
-// gate lets the requests of a Client pass, as many as the service will admit. The
-// package comment explains it.
+// gate delays the requests of a Client until the service will admit them. The package
+// comment explains it.
 type gate struct {
 	mu    sync.Mutex
-	queue []*waiter   // guarded by mu, as is all below; first come, first served
-	timer *time.Timer // calls advance
+	queue []*waiter   // first in, first out; guarded by mu, like all fields below
+	timer *time.Timer // calls admit
 
-	opens  time.Time // nothing is sent before it
-	closed *Error    // why, if the service refuses requests; nil if they are only spread
+	opens  time.Time // no request is admitted earlier
+	closed *Error    // the reason, if the service rejects requests; nil if they are only spread
 
-	// remaining is how many requests would be admitted, inFlight how many of them have
-	// been sent. remaining is valid until fresh; after that it is unknown.
+	// remaining is how many requests the service would admit, of which inFlight are on their
+	// way. It is unknown after validUntil.
 	remaining, inFlight int64
-	fresh               time.Time
+	validUntil          time.Time
 
-	// Until spreadTill, requests are spread as if told requests remained.
-	spreadTill time.Time
-	told       int64
+	// Until spreadUntil, requests are evenly spaced, as many as spreadOver in the time left.
+	spreadUntil time.Time
+	spreadOver  int64
 
-	sent     uint64 // how many requests were sent
-	learned  uint64 // sent when a response was last believed: responses to later requests are newer
-	refusals int    // 429s in a row
+	sent       uint64 // the number of the last request
+	known      uint64 // sent at the last response that counted: later requests have newer responses
+	rejections int    // consecutive 429s
 }
 
 // waiter is a call that waits to send a request.
@@ -56,8 +55,8 @@ type waiter struct {
 	err      error
 }
 
-// pass is the right to send one request. Afterwards one of its methods must be called once,
-// with the outcome. A request that counts in no window has a nil pass.
+// pass is the right to send one request. Its done method must be called once. A nil pass is
+// for requests that do not count.
 type pass struct {
 	gate   *gate
 	number uint64 // of the request
@@ -67,17 +66,17 @@ type pass struct {
 func now() time.Time { return time.Now() } //nolint:forbidigo // see above
 
 // enter waits until a request may be sent. It returns the error of the context, or, if the
-// wait would be too long, the [Error] that the service would answer with.
+// wait would be too long, the [Error] that the service would respond with.
 func (g *gate) enter(ctx context.Context, maxWait time.Duration) (*pass, error) {
 	w := &waiter{maxWait: maxWait, done: make(chan struct{})}
 	w.deadline, _ = ctx.Deadline()
 	g.mu.Lock()
-	if err := g.turnAway(w); err != nil {
+	if err := g.tooLong(w); err != nil {
 		g.mu.Unlock()
 		return nil, err
 	}
 	g.queue = append(g.queue, w)
-	g.advance()
+	g.admit()
 	g.mu.Unlock()
 	select {
 	case <-w.done:
@@ -88,14 +87,13 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration) (*pass, error) 
 			g.queue = slices.Delete(g.queue, i, i+1)
 			return nil, ctx.Err()
 		}
-		// The gate let it pass at the same time: its request will fail with the context.
+		// It was admitted at the same time: its request will fail with the context.
 	}
 	return w.pass, w.err
 }
 
-// turnAway returns why a waiter cannot wait until the gate opens, nil if it can. The
-// caller holds mu.
-func (g *gate) turnAway(w *waiter) error {
+// tooLong returns an error if the gate opens too late for a waiter. The caller holds mu.
+func (g *gate) tooLong(w *waiter) error {
 	wait := g.opens.Sub(now())
 	if g.closed == nil || wait <= 0 || wait <= w.maxWait && (w.deadline.IsZero() || g.opens.Before(w.deadline)) {
 		return nil
@@ -103,25 +101,24 @@ func (g *gate) turnAway(w *waiter) error {
 	return g.closed.notSent(wait)
 }
 
-// advance lets as many waiters pass as may. The caller holds mu.
-func (g *gate) advance() {
+// admit admits as many waiters as possible. The caller holds mu.
+func (g *gate) admit() {
 	for len(g.queue) > 0 {
 		at := now()
 		if at.Before(g.opens) {
-			g.wake(g.opens.Sub(at))
+			g.admitIn(g.opens.Sub(at))
 			return
 		}
 		g.closed = nil
-		if !at.Before(g.fresh) {
-			// Nothing is known of the limits, so only one request goes first.
-			g.remaining, g.fresh = g.inFlight+1, at.Add(trust)
+		if !at.Before(g.validUntil) { // the limits are unknown: one request goes first
+			g.remaining, g.validUntil = g.inFlight+1, at.Add(trust)
 		}
 		if g.remaining <= g.inFlight {
-			g.wake(g.fresh.Sub(at))
+			g.admitIn(g.validUntil.Sub(at))
 			return
 		}
-		if left := g.spreadTill.Sub(at); left > 0 {
-			g.opens = at.Add(left / time.Duration(max(g.told, 1)))
+		if left := g.spreadUntil.Sub(at); left > 0 {
+			g.opens = at.Add(left / time.Duration(max(g.spreadOver, 1)))
 		}
 		g.inFlight++
 		g.sent++
@@ -132,25 +129,25 @@ func (g *gate) advance() {
 	}
 }
 
-// wake calls advance after a time. The caller holds mu.
-func (g *gate) wake(after time.Duration) {
+// admitIn calls admit after a delay. The caller holds mu.
+func (g *gate) admitIn(delay time.Duration) {
 	if g.timer != nil {
-		g.timer.Reset(after)
+		g.timer.Reset(delay)
 		return
 	}
-	g.timer = time.AfterFunc(after, func() {
+	g.timer = time.AfterFunc(delay, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.advance()
+		g.admit()
 	})
 }
 
-// close lets nothing pass before until, and turns away the waiters that cannot wait that
-// long. The caller holds mu.
-func (g *gate) close(why *Error, until time.Time) {
-	g.closed, g.opens, g.fresh = why, until, time.Time{}
+// close admits no requests for a time, and fails the waiters that cannot wait that long. The
+// caller holds mu.
+func (g *gate) close(reason *Error, until time.Time) {
+	g.closed, g.opens, g.validUntil = reason, until, time.Time{}
 	g.queue = slices.DeleteFunc(g.queue, func(w *waiter) bool {
-		w.err = g.turnAway(w)
+		w.err = g.tooLong(w)
 		if w.err != nil {
 			close(w.done)
 		}
@@ -158,92 +155,81 @@ func (g *gate) close(why *Error, until time.Time) {
 	})
 }
 
-// reopen opens the gate: the service says that it would admit requests.
+// reopen opens the gate, because the service says that it would admit requests.
 func (g *gate) reopen() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed != nil {
 		g.opens = now()
-		g.advance()
+		g.admit()
 	}
 }
 
-// answered records that the request got a response with these limits.
-func (p *pass) answered(l Limits) {
+// done records the outcome of the request: its 429, or the limits in its response, which are
+// zero if it got none, or one without limits.
+func (p *pass) done(l Limits, rejected *Error) {
 	if p == nil {
 		return
 	}
 	g := p.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	defer g.advance()
+	defer g.admit()
 	g.inFlight--
-	// Of responses to requests that were in flight together, the lowest counts: any of
-	// them may be the last that the service admitted.
-	newer := p.number > g.learned
-	if !newer && (g.closed != nil || l.Remaining >= g.remaining) {
-		return
-	}
-	if newer && g.refusals > 0 {
-		g.refusals = 0
-		g.spreadTill = l.ends
-	}
-	g.learned = g.sent
-	if l.Remaining <= 0 {
-		why, spread := spent(l)
-		g.close(why, l.ends.Add(jitter(spread)))
-		return
-	}
-	g.remaining, g.told, g.fresh = l.Remaining, l.Remaining, now().Add(trust)
-	if l.ends.Before(g.fresh) {
-		g.fresh = l.ends
+	newer := p.number > g.known
+	switch {
+	case rejected != nil:
+		g.reject(rejected, newer)
+	case l.Limit == 0: // the service may have counted the request
+		g.remaining--
+		if g.inFlight == 0 {
+			g.validUntil = time.Time{} // the service may have been restarted, with new counts
+		}
+	// Of the responses to concurrent requests, the lowest counts: any of them may be the last
+	// that the service admitted.
+	case newer || g.closed == nil && l.Remaining < g.remaining:
+		g.update(l, newer)
 	}
 }
 
-// refused records that the request got a 429.
-func (p *pass) refused(e *Error) {
-	if p == nil {
-		return
+// reject records a 429. The caller holds mu.
+func (g *gate) reject(e *Error, newer bool) {
+	if g.closed == nil || newer { // else the 429 belongs to one that was counted
+		g.rejections++
 	}
-	g := p.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inFlight--
-	if g.closed == nil || p.number > g.learned { // else it was in flight with one that was refused
-		g.refusals++
-	}
-	g.learned = g.sent
-	until := now().Add(e.RetryAfter + jitter(doubled(firstSpread, maxSpread, g.refusals-1)))
+	g.known = g.sent
+	wait := e.RetryAfter + jitter(doubled(firstSpread, maxSpread, g.rejections-1))
 	if e.RetryAfter == 0 {
-		until = now().Add(backoff(g.refusals))
+		wait = backoff(g.rejections)
 	}
+	until := now().Add(wait)
 	if g.closed != nil && g.opens.After(until) {
 		until = g.opens
 	}
 	g.close(e, until)
-	g.advance() // sets the timer
 }
 
-// unanswered records that the request got no response, or one without limits. The service may
-// have counted it.
-func (p *pass) unanswered() {
-	if p == nil {
+// update records the limits of a response. The caller holds mu.
+func (g *gate) update(l Limits, newer bool) {
+	if newer && g.rejections > 0 {
+		g.rejections = 0
+		g.spreadUntil = l.ends
+	}
+	g.known = g.sent
+	if l.Remaining <= 0 {
+		reason, spread := exhausted(l)
+		g.close(reason, l.ends.Add(jitter(spread)))
 		return
 	}
-	g := p.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inFlight--
-	g.remaining--
-	if g.inFlight == 0 {
-		g.fresh = time.Time{} // the service may have been restarted, and count anew
+	g.remaining, g.spreadOver, g.validUntil = l.Remaining, l.Remaining, now().Add(trust)
+	if l.ends.Before(g.validUntil) {
+		g.validUntil = l.ends
 	}
-	g.advance()
 }
 
-// spent returns the error that the service would answer with while no requests of a window
-// remain, and within which time clients are to send again after its end.
-func spent(l Limits) (why *Error, spread time.Duration) {
+// exhausted returns the error that the service responds with until the end of an exhausted
+// window, and the maximum delay after that end.
+func exhausted(l Limits) (reason *Error, spread time.Duration) {
 	code, window, spread := CodeRateLimitExceeded, "minute", firstSpread
 	if l.day {
 		code, window, spread = CodeDailyQuotaExceeded, "day", maxSpread

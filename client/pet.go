@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Pet is an animal, classified by a category.
+// Pet is an animal of a category.
 type Pet struct {
 	ID         int64  `json:"id"` // ascending in the order of creation, never reused
 	Name       string `json:"name"`
@@ -21,8 +21,8 @@ type NewPet struct {
 	CategoryID int64  `json:"category_id"`
 }
 
-// Pets are the operations on pets, which all accounts share. They are experimental: the
-// service may change or end them at any time.
+// Pets are the operations on pets, of which all accounts share one list. They are
+// experimental: the service may change or remove them at any time.
 type Pets struct{ client *Client }
 
 const petsPath = "/pets"
@@ -34,18 +34,19 @@ func (s *Pets) Create(ctx context.Context, n NewPet, options ...Option) (Pet, *R
 
 // Get returns one pet.
 //
-// Deprecated: the service ends this operation on 2027-11-30. Use All with the pet's CategoryID.
+// Deprecated: the service removes this operation on 2027-11-30. Use All with After id-1 and
+// Limit 1.
 func (s *Pets) Get(ctx context.Context, id int64, options ...Option) (Pet, *Response, error) {
 	return one[Pet](ctx, s.client, http.MethodGet, pathOf(petsPath, id), nil, options)
 }
 
-// PetOptions says which pets are listed.
+// PetOptions selects the pets of a list.
 type PetOptions struct {
-	CategoryID int64 // 0: those of all categories
+	CategoryID int64 // 0: all categories
 	PageOptions
 }
 
-// All returns pets one by one, as [Categories.All] does.
+// All returns an iterator over pets, like [Categories.All].
 func (s *Pets) All(ctx context.Context, p PetOptions, options ...Option) iter.Seq2[Pet, error] {
 	query := url.Values{}
 	if p.CategoryID != 0 {
@@ -69,8 +70,8 @@ type NewOrder struct {
 	Quantity int   `json:"quantity"` // 1 to 1,000
 }
 
-// Orders are the operations on store orders, which are seen by their account alone. They are
-// experimental: the service may change or end them at any time.
+// Orders are the operations on store orders, which only their account can see. They are
+// experimental: the service may change or remove them at any time.
 type Orders struct{ client *Client }
 
 const ordersPath = "/store/orders"
@@ -80,7 +81,7 @@ func (s *Orders) Create(ctx context.Context, n NewOrder, options ...Option) (Ord
 	return one[Order](ctx, s.client, http.MethodPost, ordersPath, n, options)
 }
 
-// All returns the account's orders one by one, as [Categories.All] does.
+// All returns an iterator over the account's orders, like [Categories.All].
 func (s *Orders) All(ctx context.Context, p PageOptions, options ...Option) iter.Seq2[Order, error] {
 	return all[Order](ctx, s.client, ordersPath, url.Values{}, p, options)
 }

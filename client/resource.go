@@ -14,20 +14,20 @@ import (
 	"strings"
 )
 
-// resource is what the service assigns ids to.
+// resource is a thing with an id that the service assigned.
 type resource interface{ id() int64 }
 
-// list is an array of them.
+// list is a JSON array of resources.
 type list[T resource] []T
 
-// valid reports whether it is an array at all, whose elements have ids.
+// valid reports whether the response was an array whose elements have ids.
 func (l list[T]) valid() bool {
 	return l != nil && !slices.ContainsFunc(l, func(v T) bool { return v.id() <= 0 })
 }
 
 func pathOf(list string, id int64) string { return list + "/" + strconv.FormatInt(id, 10) }
 
-// one calls an operation that returns one resource.
+// one calls an operation that returns a resource.
 func one[T resource](ctx context.Context, c *Client, method, path string, in any, options []Option) (T, *Response, error) {
 	var v, none T
 	res, err := c.Do(ctx, method, path, in, &v, options...)
@@ -37,19 +37,19 @@ func one[T resource](ctx context.Context, c *Client, method, path string, in any
 	return v, res, nil
 }
 
-// PageOptions says how a list is read in pages.
+// PageOptions control how a list is read in pages.
 type PageOptions struct {
-	// Limit is how many elements a page has at most, 1 to 1,000. 0 means 1,000.
+	// Limit is the page size, 1 to 1,000; 0 means 1,000.
 	Limit int
-	// After is an id: the first page begins after it.
+	// After is the id after which the list begins.
 	After int64
 }
 
-// maxPage is the most elements that the service puts into a page.
+// maxPage is the maximum page size.
 const maxPage = 1000
 
-// all returns the elements of all pages of a list. The next page is asked for by the last id of
-// a page, so that no link can lead the key to another host.
+// all returns an iterator over the pages of a list. It requests the next page by the last id of
+// the current one, not by its link, which could send the key to another host.
 func all[T resource](ctx context.Context, c *Client, path string, filter url.Values, p PageOptions, options []Option) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := maps.Clone(filter)

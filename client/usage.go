@@ -12,17 +12,17 @@ import (
 
 // Limits are the rate-limit headers of a response.
 type Limits struct {
-	// Limit, Remaining and Reset describe the most restrictive window: its quota, how
-	// many requests it admits after this one, and when it ends, by the service's clock.
-	// Limit is 0 if the response has no such headers.
+	// Limit, Remaining and Reset describe the most restrictive window: its quota, the number
+	// of requests left after this one, and its end, by the service's clock. Limit is 0 if
+	// the response has no such headers.
 	Limit, Remaining int64
 	Reset            time.Time
-	// Windows are all windows of the account: "minute" and "day". They are nil when the
-	// service could not know all counts.
+	// Windows are the account's windows, "minute" and "day". They are nil if the service did
+	// not know all counts.
 	Windows []Window
 
 	ends time.Time // Reset by this machine's clock
-	day  bool      // it is the end of the day
+	day  bool      // the window is the day
 }
 
 // Window is a period with a quota.
@@ -31,10 +31,10 @@ type Window struct {
 	Limit     int64  // the quota
 	Length    time.Duration
 	Remaining int64
-	Reset     time.Time // when it ends, by this machine's clock, up to a second too late
+	Reset     time.Time // its end, by this machine's clock, up to a second late
 }
 
-// readLimits reads the headers of a response that came now.
+// readLimits reads the headers of a response that has just arrived.
 func readLimits(h http.Header) Limits {
 	limit, err1 := strconv.ParseInt(h.Get("X-RateLimit-Limit"), 10, 64)
 	remaining, err2 := strconv.ParseInt(h.Get("X-RateLimit-Remaining"), 10, 64)
@@ -44,7 +44,7 @@ func readLimits(h http.Header) Limits {
 	}
 	l := Limits{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0), Windows: readWindows(h)}
 	left := max(l.Reset.Sub(sentAt(h)), 0)
-	// These headers do not name their window: one that ends in more than a minute is the day.
+	// These headers do not name the window. If it ends in more than a minute, it is the day.
 	l.ends, l.day = now().Add(left), left > time.Minute+time.Second
 	for _, w := range l.Windows {
 		if w.Limit == limit && w.Remaining == remaining {
@@ -54,7 +54,7 @@ func readLimits(h http.Header) Limits {
 	return l
 }
 
-// readWindows reads RateLimit and RateLimit-Policy, of a service that knows all counts.
+// readWindows reads RateLimit and RateLimit-Policy. It returns nil if one of them lacks a window.
 func readWindows(h http.Header) (windows []Window) {
 	states, policies := readList(h.Get("RateLimit")), readList(h.Get("RateLimit-Policy"))
 	for name, state := range states {
@@ -70,7 +70,7 @@ func readWindows(h http.Header) (windows []Window) {
 	return windows
 }
 
-// readList reads a list of a structured field, such as "minute";r=59;t=42, "day";r=999;t=3600.
+// readList parses a structured field, such as "minute";r=59;t=42, "day";r=999;t=3600.
 func readList(field string) map[string]map[string]int64 {
 	items := map[string]map[string]int64{}
 	for _, member := range strings.Split(field, ",") {
@@ -87,15 +87,15 @@ func readList(field string) map[string]map[string]int64 {
 	return items
 }
 
-// Usage is what an account has used, and what it may still use.
+// Usage is an account's use of its quotas.
 type Usage struct {
 	Plan    string        `json:"plan"` // such as "free"
 	Windows []WindowUsage `json:"windows"`
-	// Ban is the ban of the key; nil when there is none.
+	// Ban is the ban of this key; nil if there is none.
 	Ban *Ban `json:"ban"`
-	// Bans are those of all keys of the account.
+	// Bans are the bans of all keys of the account.
 	Bans []Ban `json:"bans"`
-	// Key is the key that asks.
+	// Key is the key that sent the request.
 	Key KeyInfo `json:"key"`
 }
 
@@ -107,22 +107,22 @@ type KeyInfo struct {
 	ExpiresAt *Timestamp `json:"expires_at"` // nil: never
 }
 
-// WindowUsage is what an account has used of a window.
+// WindowUsage is an account's use of a window.
 type WindowUsage struct {
 	Window    string    `json:"window"` // "minute" or "day"
 	Limit     int64     `json:"limit"`
 	Used      int64     `json:"used"`
 	Remaining int64     `json:"remaining"`
-	Reset     Timestamp `json:"reset"` // when it ends, by the service's clock
+	Reset     Timestamp `json:"reset"` // its end, by the service's clock
 }
 
-// Ban is a time in which a key is refused.
+// Ban is a period in which the service rejects a key.
 type Ban struct {
 	Key   string    `json:"key"`   // its id; "" in [Usage].Ban
 	Until Timestamp `json:"until"` // by the service's clock
 }
 
-// Timestamp is a time that the service sends in Unix seconds.
+// Timestamp is a time in Unix seconds.
 type Timestamp struct{ time.Time }
 
 // UnmarshalJSON reads Unix seconds.
@@ -135,10 +135,10 @@ func (t *Timestamp) UnmarshalJSON(text []byte) error {
 // MarshalJSON writes Unix seconds.
 func (t Timestamp) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, t.Unix(), 10), nil }
 
-// Usage returns what the account has used. The request counts in no window and does not wait
-// at the gate; each node of the service answers 60 such requests of an account in a minute.
-// If the response says that the service admits requests again, as after a change of plan or a
-// lifted ban, calls that wait at the gate continue at once.
+// Usage returns the account's use of its quotas. The request does not count against them and
+// does not wait at the gate. Each node of the service answers 60 such requests per account and
+// minute. If the response says that the service admits requests again, for example after a
+// change of plan, waiting calls continue at once.
 func (c *Client) Usage(ctx context.Context, options ...Option) (Usage, *Response, error) {
 	var u Usage
 	res, err := c.Do(ctx, http.MethodGet, usagePath, nil, &u, options...)

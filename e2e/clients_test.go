@@ -62,7 +62,7 @@ func workshop(t *testing.T, url string, k key) (dir string, variables []string) 
 	must(t, os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")))
 	sdk, err := filepath.Abs("../client")
 	must(t, err)
-	module := "module program\n\ngo 1.23\n\nrequire petcat/client v0.0.0\n\nreplace petcat/client => " + strconv.Quote(sdk) + "\n"
+	module := "module program\n\ngo 1.24\n\nrequire petcat/client v0.0.0\n\nreplace petcat/client => " + strconv.Quote(sdk) + "\n"
 	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(module), 0o600))
 	return dir, append(os.Environ(), "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key, "PYTHONPATH="+filepath.Join(installed, "python"), "PYTHONDONTWRITEBYTECODE=1")
 }
