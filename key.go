@@ -132,32 +132,6 @@ func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
 	return GeneratedKey{Secret: NewSecret(string(text)), Hash: sha256.Sum256(text), Hint: hint}, nil
 }
 
-// KeyGenerator makes the keys of an environment.
-type KeyGenerator struct {
-	Environment Environment
-	Random      io.Reader // as of [GenerateKey]
-}
-
-// NewKey returns a new key of an account, and its secret. See [ParseNewKey].
-func (g KeyGenerator) NewKey(account AccountID, terms KeyTerms, now time.Time) (NewKey, Secret, error) {
-	generated, err := GenerateKey(g.Environment, g.Random)
-	if err != nil {
-		return NewKey{}, Secret{}, err
-	}
-	n, err := ParseNewKey(account, terms, now, generated)
-	return n, generated.Secret, err
-}
-
-// Rotation returns a rotation of a key, and the secret of its successor. See [ParseRotation].
-func (g KeyGenerator) Rotation(key KeyID, overlap time.Duration) (Rotation, Secret, error) {
-	generated, err := GenerateKey(g.Environment, g.Random)
-	if err != nil {
-		return Rotation{}, Secret{}, err
-	}
-	r, err := ParseRotation(key, overlap, generated)
-	return r, generated.Secret, err
-}
-
 // keyChecksum returns the CRC-32 (IEEE) of a key without its checksum, in base62.
 func keyChecksum(body []byte) (digits [keyChecksumLength]byte) {
 	sum := crc32.ChecksumIEEE(body)
@@ -208,24 +182,39 @@ type KeyTerms struct {
 	ReadOnly  bool
 }
 
-// NewKey is a key that is to be created; [ParseNewKey] is the only way to a
-// valid one.
+// check returns an [Error] with [CodeInvalidField] for a bad label, or an expiry that is not
+// after now.
+func (t KeyTerms) check(now time.Time) error {
+	if err := (textRule{field: "label", called: "the label", maxRunes: MaxKeyLabel, blank: true}).check(t.Label); err != nil {
+		return err
+	}
+	return CheckExpiry(t.ExpiresAt, now)
+}
+
+// MaxKeyLabel is the maximum length of a label, in characters.
+const MaxKeyLabel = 200
+
+// KeyGenerator makes the keys of an environment.
+type KeyGenerator struct {
+	Environment Environment
+	Random      io.Reader // as of [GenerateKey]
+}
+
+// NewKey is a valid key to be created. Only [KeyGenerator.NewKey] makes one.
 type NewKey struct {
 	account   AccountID
 	terms     KeyTerms
 	generated GeneratedKey
 }
 
-// MaxKeyLabel is the longest label in characters.
-const MaxKeyLabel = 200
-
-// ParseNewKey checks a key's label and expiry, which must be after now. It
-// returns an [Error] with [CodeInvalidField].
-func ParseNewKey(account AccountID, terms KeyTerms, now time.Time, g GeneratedKey) (NewKey, error) {
-	if err := (textRule{field: "label", called: "the label", maxRunes: MaxKeyLabel, blank: true}).check(terms.Label); err != nil {
-		return NewKey{}, err
+// NewKey returns a new key of an account, and its secret. It returns an [Error] with
+// [CodeInvalidField] for a bad label, or an expiry that is not after now.
+func (g KeyGenerator) NewKey(account AccountID, terms KeyTerms, now time.Time) (NewKey, Secret, error) {
+	if err := terms.check(now); err != nil {
+		return NewKey{}, Secret{}, err
 	}
-	return NewKey{account: account, terms: terms, generated: g}, CheckExpiry(terms.ExpiresAt, now)
+	generated, err := GenerateKey(g.Environment, g.Random)
+	return NewKey{account: account, terms: terms, generated: generated}, generated.Secret, err
 }
 
 // CheckExpiry returns an [Error] with [CodeInvalidField] unless an expiry is zero or after now.
@@ -242,11 +231,8 @@ func (n NewKey) Account() AccountID { return n.account }
 // Terms returns what the operator chose for the key.
 func (n NewKey) Terms() KeyTerms { return n.terms }
 
-// Hash returns the stored hash of the secret.
-func (n NewKey) Hash() KeyHash { return n.generated.Hash }
-
-// Hint returns the few characters that identify the key to people.
-func (n NewKey) Hint() string { return n.generated.Hint }
+// Generated returns the secret with its hash and hint.
+func (n NewKey) Generated() GeneratedKey { return n.generated }
 
 // MaxOverlap is how long both keys of a rotation may work side by side.
 const MaxOverlap = 30 * 24 * time.Hour
@@ -255,27 +241,28 @@ const MaxOverlap = 30 * 24 * time.Hour
 // milliseconds.
 const lastExpiry = 253_402_300_799_000
 
-// Rotation replaces a key by a new one; [ParseRotation] is the only way to a valid Rotation.
+// Rotation is a valid replacement of a key by a new one. Only [KeyGenerator.Rotation] makes one.
 type Rotation struct {
 	key       KeyID
 	overlap   time.Duration
 	generated GeneratedKey
 }
 
-// ParseRotation checks the overlap, 0 to [MaxOverlap]. It returns an [Error]
-// with [CodeInvalidField].
-func ParseRotation(key KeyID, overlap time.Duration, g GeneratedKey) (Rotation, error) {
+// Rotation returns a rotation of a key, and the secret of its successor. It returns an [Error]
+// with [CodeInvalidField] unless the overlap is from 0 to [MaxOverlap].
+func (g KeyGenerator) Rotation(key KeyID, overlap time.Duration) (Rotation, Secret, error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return Rotation{}, Errorf(CodeInvalidField, "the overlap must be from 0 to 30 days (got %s)", overlap)
+		return Rotation{}, Secret{}, Errorf(CodeInvalidField, "the overlap must be from 0 to 30 days (got %s)", overlap)
 	}
-	return Rotation{key: key, overlap: overlap, generated: g}, nil
+	generated, err := GenerateKey(g.Environment, g.Random)
+	return Rotation{key: key, overlap: overlap, generated: generated}, generated.Secret, err
 }
 
 // Key returns the key that is replaced.
 func (r Rotation) Key() KeyID { return r.key }
 
-// Hash returns the stored hash of the new secret.
-func (r Rotation) Hash() KeyHash { return r.generated.Hash }
+// Generated returns the secret of the successor, with its hash and hint.
+func (r Rotation) Generated() GeneratedKey { return r.generated }
 
 // Apply returns the old key after the rotation at now, and the new key without its id. The
 // old key works until the overlap ends, but never longer than before. The new one gets the
@@ -340,7 +327,7 @@ type KeyEdit struct {
 	expiresAt *time.Time
 }
 
-// ParseKeyEdit checks a label and an expiry, zero for never, as [ParseNewKey] does; nil stays
+// ParseKeyEdit checks a label and an expiry, zero for never, as [KeyGenerator.NewKey] does; nil stays
 // as it is.
 func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, error) {
 	var terms KeyTerms
@@ -350,8 +337,7 @@ func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, 
 	if expiresAt != nil {
 		terms.ExpiresAt = *expiresAt
 	}
-	_, err := ParseNewKey(0, terms, now, GeneratedKey{})
-	return KeyEdit{label: label, expiresAt: expiresAt}, err
+	return KeyEdit{label: label, expiresAt: expiresAt}, terms.check(now)
 }
 
 // Apply returns the key after the change. A revoked key is an [Error] with [CodeInvalidField].

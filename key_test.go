@@ -198,7 +198,7 @@ func TestKeyAction(t *testing.T) {
 
 func TestRotation(t *testing.T) {
 	const day = 24 * time.Hour
-	g := generated(t, petcat.Production)
+	generator := petcat.KeyGenerator{Environment: petcat.Production, Random: seeded(1)}
 	created := noon.Add(-10 * day)
 	end := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 	for _, c := range []struct {
@@ -220,7 +220,7 @@ func TestRotation(t *testing.T) {
 		{"rotated already", 0, petcat.Key{Successor: 3}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := petcat.ParseRotation(1, c.overlap, g)
+			r, _, err := generator.Rotation(1, c.overlap)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,20 +232,20 @@ func TestRotation(t *testing.T) {
 				return
 			}
 			old.ExpiresAt = c.oldEnd
-			want := petcat.Key{Account: 2, Label: "label", Hint: g.Hint, ReadOnly: c.old.ReadOnly, CreatedAt: noon, ExpiresAt: c.newEnd}
+			want := petcat.Key{Account: 2, Label: "label", Hint: r.Generated().Hint, ReadOnly: c.old.ReadOnly, CreatedAt: noon, ExpiresAt: c.newEnd}
 			if diff := cmp.Diff([]petcat.Key{old, want}, []petcat.Key{oldAfter, successor}); diff != "" {
 				t.Errorf("old and new key (-want +got)\n%s", diff)
 			}
 		})
 	}
 	for _, overlap := range []time.Duration{-1, 30*day + 1} {
-		_, err := petcat.ParseRotation(1, overlap, g)
+		_, _, err := generator.Rotation(1, overlap)
 		wantCode(t, err, petcat.CodeInvalidField)
 	}
 }
 
-func TestParseNewKey(t *testing.T) {
-	g := generated(t, petcat.Production)
+func TestNewKey(t *testing.T) {
+	generator := petcat.KeyGenerator{Environment: petcat.Production, Random: seeded(1)}
 	for _, c := range []struct {
 		name  string
 		terms petcat.KeyTerms
@@ -259,12 +259,12 @@ func TestParseNewKey(t *testing.T) {
 		{"expires now", petcat.KeyTerms{ExpiresAt: noon}, petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k, err := petcat.ParseNewKey(5, c.terms, noon, g)
+			k, secret, err := generator.NewKey(5, c.terms, noon)
 			wantCode(t, err, c.code)
 			if err != nil {
 				return
 			}
-			if k.Account() != 5 || k.Terms() != c.terms || k.Hash() != g.Hash || k.Hint() != g.Hint {
+			if k.Account() != 5 || k.Terms() != c.terms || k.Generated().Hash != petcat.HashKey(secret.Reveal()) {
 				t.Errorf("%d %+v", k.Account(), k.Terms())
 			}
 		})

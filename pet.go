@@ -57,12 +57,6 @@ func (n NewPet) Fingerprint() [sha256.Size]byte {
 	return fingerprint(OpCreatePet, n.name, int64(n.category))
 }
 
-// UnknownCategory says that the category of a pet to be created does not exist, or
-// no longer.
-func (n NewPet) UnknownCategory() *Error {
-	return Errorf(CodeInvalidField, "category_id must be the id of a category, and there is no category %d; it may have been deleted", n.category).In("category_id")
-}
-
 // CreatePet asks a store for a pet.
 type CreatePet struct {
 	Account AccountID
@@ -155,11 +149,6 @@ func (n NewOrder) WithID(id OrderID) Order { return Order{ID: id, Pet: n.pet, Qu
 // [NewCategory.Fingerprint].
 func (n NewOrder) Fingerprint() [sha256.Size]byte {
 	return fingerprint(OpCreateOrder, "", int64(n.pet), n.quantity)
-}
-
-// UnknownPet says that the pet of an order does not exist.
-func (n NewOrder) UnknownPet() *Error {
-	return Errorf(CodeInvalidField, "pet_id must be the id of a pet, and there is no pet %d", n.pet).In("pet_id")
 }
 
 // CreateOrder asks a store for an order.

@@ -136,13 +136,11 @@ func (s *service) key(account petcat.Account) (secret string, id petcat.KeyID) {
 
 func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret string, id petcat.KeyID) {
 	s.t.Helper()
-	generated, err := petcat.GenerateKey(petcat.Production, rand.Reader)
-	must(s.t, err)
-	fresh, err := petcat.ParseNewKey(account.ID, terms, s.clock.Read().Time(), generated)
+	fresh, generated, err := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}.NewKey(account.ID, terms, s.clock.Read().Time())
 	must(s.t, err)
 	key, err := s.store.CreateKey(s.t.Context(), "test", fresh)
 	must(s.t, err)
-	return generated.Secret.Reveal(), key.ID
+	return generated.Reveal(), key.ID
 }
 
 // hear applies the changes in the store, as a node does in the background.

@@ -124,9 +124,8 @@ func (s *Service) Account(name string) petcat.Account {
 // Key creates a key with the label "made before".
 func (s *Service) Key(a petcat.AccountID) petcat.Key {
 	s.T.Helper()
-	g, err := petcat.GenerateKey(petcat.Production, rand.Reader)
-	Must(s.T, err)
-	n, err := petcat.ParseNewKey(a, petcat.KeyTerms{Label: "made before"}, s.Clock.Read().Time(), g)
+	generator := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}
+	n, _, err := generator.NewKey(a, petcat.KeyTerms{Label: "made before"}, s.Clock.Read().Time())
 	Must(s.T, err)
 	k, err := s.Store.CreateKey(s.T.Context(), CLI, n)
 	Must(s.T, err)

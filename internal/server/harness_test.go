@@ -96,7 +96,9 @@ func newKey(t *testing.T, in Store) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
 	account := must(in.CreateAccount(t.Context(), "cli:ada", "acme", free))
-	generated := must(petcat.GenerateKey(in.Environment(), rand.Reader))
-	parsed := must(petcat.ParseNewKey(account.ID, petcat.KeyTerms{}, time.Now(), generated))
-	return must(in.CreateKey(t.Context(), "cli:ada", parsed)), generated.Secret
+	n, secret, err := petcat.KeyGenerator{Environment: in.Environment(), Random: rand.Reader}.NewKey(account.ID, petcat.KeyTerms{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return must(in.CreateKey(t.Context(), "cli:ada", n)), secret
 }

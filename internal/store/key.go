@@ -26,8 +26,8 @@ func (s *Store) CreateKey(ctx context.Context, by petcat.Actor, n petcat.NewKey)
 		}
 		terms := n.Terms()
 		k, err := t.insertKey(petcat.Key{
-			Account: n.Account(), Label: terms.Label, Hint: n.Hint(), ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
-		}, n.Hash(), by)
+			Account: n.Account(), Label: terms.Label, Hint: n.Generated().Hint, ReadOnly: terms.ReadOnly, CreatedAt: t.now, ExpiresAt: stored(terms.ExpiresAt),
+		}, n.Generated().Hash, by)
 		if err == nil {
 			err = t.record(by, "key.create", keyDetail(k), k.ID.String())
 		}
@@ -109,7 +109,7 @@ func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotatio
 			return old, err
 		}
 		old.ExpiresAt, successor.ExpiresAt = stored(old.ExpiresAt), stored(successor.ExpiresAt)
-		successor, err = t.insertKey(successor, r.Hash(), by)
+		successor, err = t.insertKey(successor, r.Generated().Hash, by)
 		if err != nil {
 			return old, err
 		}

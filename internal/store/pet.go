@@ -16,7 +16,7 @@ func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.Creat
 		t.sequences.Pet++
 		inserted, err := t.Exec(insert, t.sequences.Pet, c.New.Name(), int64(c.Account), t.now.UnixMilli(), int64(c.New.Category()))
 		if err == nil && inserted == 0 {
-			err = c.New.UnknownCategory()
+			err = petcat.Errorf(petcat.CodeInvalidField, "category_id must be the id of a category, and there is no category %d; it may have been deleted", c.New.Category()).In("category_id")
 		}
 		return t.sequences.Pet, err
 	})
@@ -50,7 +50,7 @@ func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.C
 		t.sequences.Order++
 		inserted, err := t.Exec(insert, t.sequences.Order, int64(c.Account), c.New.Quantity(), t.now.UnixMilli(), int64(c.New.Pet()))
 		if err == nil && inserted == 0 {
-			err = c.New.UnknownPet()
+			err = petcat.Errorf(petcat.CodeInvalidField, "pet_id must be the id of a pet, and there is no pet %d", c.New.Pet()).In("pet_id")
 		}
 		return t.sequences.Order, err
 	})

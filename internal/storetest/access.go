@@ -50,9 +50,9 @@ func testAccess(t *testing.T, open Open) {
 	f.change(t, k.ID, petcat.EnableKey)
 	step("an enabled key", []petcat.KeyAccess{first}, nil, nil)
 
-	g := generate(t, 2)
-	r, err := petcat.ParseRotation(k.ID, time.Hour, g)
+	r, _, err := generator(2).Rotation(k.ID, time.Hour)
 	must(t, r, err)
+	g := r.Generated()
 	must2(t)(f.RotateKey(t.Context(), operator, r))
 	second := petcat.KeyAccess{Hash: g.Hash, ID: 2, Account: a.ID, ReadOnly: true}
 	first.ExpiresAt = noon.Add(time.Hour)

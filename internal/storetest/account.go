@@ -97,7 +97,7 @@ func testAccounts(t *testing.T, open Open) {
 
 		_, err = f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "pro", 0, 0))
 		wantCode(t, err, petcat.CodeInvalidField)
-		n, err := petcat.ParseNewKey(a.ID, petcat.KeyTerms{}, f.now(), generate(t, 3))
+		n, _, err := generator(3).NewKey(a.ID, petcat.KeyTerms{}, f.now())
 		must(t, n, err)
 		_, err = f.CreateKey(t.Context(), operator, n)
 		wantCode(t, err, petcat.CodeInvalidField)

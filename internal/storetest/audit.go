@@ -62,9 +62,9 @@ func testAuditEntries(t *testing.T, open Open) {
 	f.change(t, k.ID, petcat.DisableKey)
 	f.change(t, k.ID, petcat.EnableKey)
 	f.change(t, k.ID, petcat.EnableKey) // changes nothing
-	second := generate(t, 2)
-	r, err := petcat.ParseRotation(k.ID, 0, second)
+	r, _, err := generator(2).Rotation(k.ID, 0)
 	must(t, r, err)
+	second := r.Generated()
 	must2(t)(f.RotateKey(t.Context(), operator, r))
 	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: f.now(), EndsAt: f.now().Add(time.Minute)}
 	if err := f.SaveBan(t.Context(), ban); err != nil {

@@ -25,7 +25,7 @@ func testKeys(t *testing.T, open Open) {
 	})
 	t.Run("unknown ones are not found", func(t *testing.T) {
 		f := start(t, open)
-		n, err := petcat.ParseNewKey(9, petcat.KeyTerms{}, noon, generate(t, 1))
+		n, _, err := generator(1).NewKey(9, petcat.KeyTerms{}, noon)
 		must(t, n, err)
 		_, err = f.CreateKey(t.Context(), operator, n)
 		wantCode(t, err, petcat.CodeNotFound)
@@ -33,7 +33,7 @@ func testKeys(t *testing.T, open Open) {
 		wantCode(t, err, petcat.CodeNotFound)
 		_, err = f.ChangeKey(t.Context(), operator, 9, petcat.RevokeKey)
 		wantCode(t, err, petcat.CodeNotFound)
-		r, err := petcat.ParseRotation(9, 0, generate(t, 1))
+		r, _, err := generator(1).Rotation(9, 0)
 		must(t, r, err)
 		_, err = f.RotateKey(t.Context(), operator, r)
 		wantCode(t, err, petcat.CodeNotFound)
@@ -43,7 +43,7 @@ func testKeys(t *testing.T, open Open) {
 		a := f.account(t, "zoo")
 		f.key(t, a.ID, 1)
 		k, g := f.keyOn(t, a.ID, 2, petcat.KeyTerms{ReadOnly: true})
-		hashes, want := []petcat.KeyHash{generate(t, 3).Hash, g.Hash}, []petcat.Key{k}
+		hashes, want := []petcat.KeyHash{{3}, g.Hash}, []petcat.Key{k}
 		for i := uint64(4); i < 300; i++ {
 			b := f.account(t, fmt.Sprintf("zoo %d", i))
 			k, g := f.key(t, b.ID, i)
@@ -73,7 +73,7 @@ func testKeys(t *testing.T, open Open) {
 			_, err := f.ChangeKey(t.Context(), operator, k.ID, action)
 			wantCode(t, err, petcat.CodeInvalidField)
 		}
-		r, err := petcat.ParseRotation(k.ID, 0, generate(t, 2))
+		r, _, err := generator(2).Rotation(k.ID, 0)
 		must(t, r, err)
 		_, err = f.RotateKey(t.Context(), operator, r)
 		wantCode(t, err, petcat.CodeInvalidField)
@@ -107,7 +107,7 @@ func testKeys(t *testing.T, open Open) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
 		create := func(seed uint64) (petcat.Key, error) {
-			n, err := petcat.ParseNewKey(a.ID, petcat.KeyTerms{}, f.now(), generate(t, seed))
+			n, _, err := generator(seed).NewKey(a.ID, petcat.KeyTerms{}, f.now())
 			must(t, n, err)
 			return f.CreateKey(t.Context(), a.ID.Actor(), n)
 		}
@@ -135,9 +135,9 @@ func testRotation(t *testing.T, open Open) {
 	f := start(t, open)
 	old, oldSecret := f.keyOn(t, f.account(t, "zoo").ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(30 * 24 * time.Hour), ReadOnly: true})
 	f.clock.Advance(24 * time.Hour)
-	secret := generate(t, 2)
-	r, err := petcat.ParseRotation(old.ID, time.Hour, secret)
+	r, _, err := generator(2).Rotation(old.ID, time.Hour)
 	must(t, r, err)
+	secret := r.Generated()
 	successor, err := f.RotateKey(t.Context(), operator, r)
 	must(t, successor, err)
 	now := noon.Add(24 * time.Hour)
@@ -150,7 +150,7 @@ func testRotation(t *testing.T, open Open) {
 		found, err := f.FindKeys(t.Context(), []petcat.KeyHash{g.Hash})
 		wantEqual(t, "both work during the overlap", petcat.KeyActive, must(t, found, err)[0].State(now))
 	}
-	r, err = petcat.ParseRotation(old.ID, time.Hour, generate(t, 3))
+	r, _, err = generator(3).Rotation(old.ID, time.Hour)
 	must(t, r, err)
 	_, err = f.RotateKey(t.Context(), operator, r)
 	wantCode(t, err, petcat.CodeInvalidField)

@@ -219,13 +219,11 @@ func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	return must(t, a, err)
 }
 
-// generate makes a secret; the seed makes it repeatable.
-func generate(t *testing.T, seed uint64) petcat.GeneratedKey {
-	t.Helper()
+// generator makes keys; the seed makes them repeatable.
+func generator(seed uint64) petcat.KeyGenerator {
 	var key [32]byte
 	key[0], key[1] = byte(seed), byte(seed>>8)
-	g, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8(key))
-	return must(t, g, err)
+	return petcat.KeyGenerator{Environment: petcat.Production, Random: rand.NewChaCha8(key)}
 }
 
 // key creates a key that never expires.
@@ -237,14 +235,13 @@ func (f *fixture) key(t *testing.T, a petcat.AccountID, seed uint64) (petcat.Key
 // keyOn creates a key on terms, but with a label of its own.
 func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms petcat.KeyTerms) (petcat.Key, petcat.GeneratedKey) {
 	t.Helper()
-	g := generate(t, seed)
 	terms.Label = fmt.Sprintf("key %d", seed)
-	n, err := petcat.ParseNewKey(a, terms, f.now(), g)
+	n, _, err := generator(seed).NewKey(a, terms, f.now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	k, err := f.CreateKey(t.Context(), operator, n)
-	return must(t, k, err), g
+	return must(t, k, err), n.Generated()
 }
 
 func (f *fixture) keys(t *testing.T, a petcat.AccountID) []petcat.Key {
