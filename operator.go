@@ -71,9 +71,8 @@ type OperatorStore interface {
 	// CreateOperator creates an operator with a sign-in link, which expires after [LinkLife].
 	// It returns an [Error] with [CodeInvalidField] if the name is taken.
 	CreateOperator(ctx context.Context, by Actor, name OperatorName, role Role, link TokenHash) (Operator, error)
-	// EachOperator calls fn for every operator, by name, and stops at the first error
-	// that fn returns.
-	EachOperator(ctx context.Context, fn func(Operator) error) error
+	// Operators returns all operators by name.
+	Operators(ctx context.Context) ([]Operator, error)
 	// RemoveOperator removes an operator with their sessions and link. It returns an [Error]
 	// with [CodeNotFound].
 	RemoveOperator(ctx context.Context, by Actor, name OperatorName) error

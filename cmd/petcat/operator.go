@@ -199,7 +199,7 @@ func operatorRecord(o petcat.Operator) record {
 }
 
 func listOperators(c *call) error {
-	operators, err := collect(func(fn func(petcat.Operator) error) error { return c.EachOperator(c.ctx(), fn) })
+	operators, err := c.Operators(c.ctx())
 	if err != nil {
 		return err
 	}

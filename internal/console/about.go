@@ -81,11 +81,7 @@ func operators(x *exchange) (err error) {
 	if v.Tokens, err = x.Store.Tokens(x.R.Context()); err != nil {
 		return err
 	}
-	err = x.Store.EachOperator(x.R.Context(), func(o petcat.Operator) error {
-		v.Operators = append(v.Operators, o)
-		return nil
-	})
-	if err != nil {
+	if v.Operators, err = x.Store.Operators(x.R.Context()); err != nil {
 		return err
 	}
 	return x.Render("operators", pages.View{Title: "Operators", Section: "operators", Data: v})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"petcat"
 )
@@ -79,39 +80,37 @@ func auditInto(e *petcat.AuditEntry) []any {
 	return []any{&e.Sequence, (*moment)(&e.At), (*string)(&e.Actor), &e.Action, &e.Subject, &e.Detail, (*hash)(&e.Hash)}
 }
 
+const selectAudit = `SELECT ` + auditColumns + ` FROM audit`
+
 // CheckAudit adds all entries of the audit log to a check.
 func CheckAudit(c Conn, check *petcat.AuditCheck) error {
-	query, _ := auditQuery(petcat.AuditQuery{})
 	return c.Query(func(scan Scan) error {
 		var e petcat.AuditEntry
 		err := scan(auditInto(&e)...)
 		check.Add(e)
 		return err
-	}, query)
+	}, selectAudit+` ORDER BY sequence`)
 }
 
 // EachAuditEntry implements [petcat.AuditStore].
 func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
-	query, args := auditQuery(q)
-	if q.Newest > 0 {
-		return few(ctx, s, "read the audit log", auditInto, fn, query, args...)
-	}
-	return each(ctx, s, "read the audit log", auditInto, fn, query, args...)
-}
-
-// auditQuery returns the statement that reads what q chooses, and its arguments.
-func auditQuery(q petcat.AuditQuery) (query string, args []any) {
-	const entries = `SELECT ` + auditColumns + ` FROM audit`
-	const ofAccount = `(subject = ? OR subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ?))`
+	const doing = "read the audit log"
 	var c conditions
-	c.when(q.Account != 0, ofAccount, q.Account.String(), int64(q.Account))
+	c.when(q.Account != 0, `(subject = ? OR subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
 	c.when(q.Key != 0, `subject = ?`, q.Key.String())
 	c.when(q.Actor != "", `actor = ?`, string(q.Actor))
 	c.when(!q.Since.IsZero(), `at >= ?`, q.Since.UnixMilli())
 	c.when(q.Before > 0, `sequence < ?`, q.Before)
-	if q.Newest > 0 {
-		query, args = c.page(entries, `sequence DESC`, q.Newest)
-		return `SELECT * FROM (` + query + `) AS newest ORDER BY sequence`, args
+	if q.Newest == 0 {
+		query, args := c.page(selectAudit, `sequence`, 0)
+		return each(ctx, s, doing, auditInto, fn, query, args...)
 	}
-	return c.page(entries, `sequence`, 0)
+	query, args := c.page(selectAudit, `sequence DESC`, q.Newest)
+	newest, err := list(ctx, s, doing, auditInto, query, args...)
+	for _, e := range slices.Backward(newest) {
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+	return err
 }

@@ -78,17 +78,18 @@ func (t *Tx) IsEmpty() (bool, error) {
 // otherwise an ETag of the original would match a list of the restored data.
 func (t *Tx) Restored(by petcat.Actor) error {
 	const (
-		values = `SELECT d.value, t.value, p.value FROM meta AS d, meta AS t, meta AS p WHERE d.name = 'dataset' AND t.name = ? AND p.name = ?`
+		values = `SELECT d.value, t.value, p.value, c.revision FROM meta AS d, meta AS t, meta AS p, counter AS c
+			WHERE d.name = 'dataset' AND t.name = ? AND p.name = ?`
 		rename = `UPDATE meta SET value = ? WHERE name = 'dataset'`
 		forget = `DELETE FROM meta WHERE name IN (?, ?)`
 	)
-	type backup struct{ dataset, takenAt, program string }
-	missing := errors.New("the backup does not say what it is: the table meta lacks rows")
-	b, err := one(t, func(b *backup) []any { return []any{&b.dataset, &b.takenAt, &b.program} }, missing, values, MetaTakenAt, MetaProgram)
-	if err != nil {
-		return err
+	type backup struct {
+		dataset, takenAt, program string
+		revision                  int64
 	}
-	n, err := one(t, (*Sequences).Into, nil, SelectSequences)
+	missing := errors.New("the backup does not say what it is: the table meta lacks rows")
+	into := func(b *backup) []any { return []any{&b.dataset, &b.takenAt, &b.program, &b.revision} }
+	b, err := one(t, into, missing, values, MetaTakenAt, MetaProgram)
 	if err != nil {
 		return err
 	}
@@ -98,5 +99,5 @@ func (t *Tx) Restored(by petcat.Actor) error {
 	if err := t.exec(forget, MetaTakenAt, MetaProgram); err != nil {
 		return err
 	}
-	return t.record(by, AuditRestore, detail{"taken_at": b.takenAt, "petcat": b.program, "revision": n.Revision}, b.dataset)
+	return t.record(by, AuditRestore, detail{"taken_at": b.takenAt, "petcat": b.program, "revision": b.revision}, b.dataset)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -115,10 +116,8 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 		if err != nil {
 			return err
 		}
-		if pet, err := one(t, oneColumn[int64], nil, used, int64(d.ID)); err != nil {
-			return err
-		} else if pet != 0 {
-			return petcat.Errorf(petcat.CodeCategoryInUse, "pets use this category, so it cannot be deleted")
+		if pet, err := one(t, oneColumn[int64], nil, used, int64(d.ID)); err != nil || pet != 0 {
+			return cmp.Or[error](err, petcat.Errorf(petcat.CodeCategoryInUse, "pets use this category, so it cannot be deleted"))
 		}
 		gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Deleted: true}
 		return t.replaceCategory(gone, d.By, "category.delete", detail{"name": before.Name})

@@ -35,9 +35,8 @@ func (s *Store) Clean(ctx context.Context) error {
 	} {
 		query := `DELETE FROM ` + expired.table + ` WHERE (` + expired.key + `) IN (SELECT ` + expired.key + ` FROM ` + expired.table +
 			` WHERE ` + expired.condition + ` LIMIT ?` + s.dialect.SkipLocked + `)`
-		err := s.inParts(func() (int, error) {
-			deleted, err := s.Exec(ctx, "delete what has expired", query, expired.before, s.dialect.CleanRows)
-			return int(deleted), err
+		err := s.inParts(func() (int64, error) {
+			return s.Exec(ctx, "delete what has expired", query, expired.before, s.dialect.CleanRows)
 		})
 		if err != nil {
 			return err
@@ -46,14 +45,14 @@ func (s *Store) Clean(ctx context.Context) error {
 	if err := s.NoteKilledNodes(ctx, killedAfter); err != nil {
 		return err
 	}
-	return s.inParts(func() (int, error) { return s.foldHours(ctx) })
+	return s.inParts(func() (int64, error) { return s.foldHours(ctx) })
 }
 
 // inParts repeats a step that changes at most CleanRows rows until it changes fewer.
-func (s *Store) inParts(step func() (rows int, err error)) error {
+func (s *Store) inParts(step func() (rows int64, err error)) error {
 	for {
 		rows, err := step()
-		if err != nil || rows < s.dialect.CleanRows {
+		if err != nil || rows < int64(s.dialect.CleanRows) {
 			return err
 		}
 	}

@@ -65,13 +65,6 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petc
 	return k, execRows(t, 1, insertInto("api_keys", keyColumns+", hash, revision"), ``, [][]any{row})
 }
 
-// updateKey writes the columns of a key that can change.
-func (t *Tx) updateKey(k petcat.Key, by petcat.Actor, action string, d detail) error {
-	const update = `UPDATE api_keys SET label = ?, expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
-	return t.write(entry{by, action, k.ID.String(), d}, update,
-		k.Label, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), t.reviseAccess(), int64(k.ID))
-}
-
 func keyByID(c Conn, id petcat.KeyID) (petcat.Key, error) {
 	return one(c, keyInto, notFound("there is no key %s", id), selectKeys+` WHERE id = ?`, int64(id))
 }
@@ -99,24 +92,20 @@ func (s *Store) KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, e
 
 // RotateKey implements [petcat.KeyStore].
 func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotation) (petcat.Key, error) {
-	return change(ctx, s, Work{Doing: "rotate key"}, func(t *Tx) (petcat.Key, error) {
-		old, err := keyByID(t, r.Key())
-		if err != nil {
-			return old, err
-		}
-		old, successor, err := r.Apply(old, t.now)
-		if err != nil {
-			return old, err
-		}
-		old.ExpiresAt, successor.ExpiresAt = stored(old.ExpiresAt), stored(successor.ExpiresAt)
-		successor, err = t.insertKey(successor, r.Generated().Hash, by)
-		if err != nil {
-			return old, err
-		}
-		old.Successor = successor.ID
-		d := keyDetail(successor)
-		d["successor"], d["works_until"] = successor.ID.String(), old.ExpiresAt
-		return successor, t.updateKey(old, by, "key.rotate", d)
+	return change(ctx, s, Work{Doing: "rotate key"}, func(t *Tx) (successor petcat.Key, err error) {
+		_, err = t.updateKey(r.Key(), by, "key.rotate", func(old petcat.Key) (petcat.Key, detail, error) {
+			old, successor, err = r.Apply(old, t.now)
+			if err != nil {
+				return old, nil, err
+			}
+			old.ExpiresAt, successor.ExpiresAt = stored(old.ExpiresAt), stored(successor.ExpiresAt)
+			successor, err = t.insertKey(successor, r.Generated().Hash, by)
+			old.Successor = successor.ID
+			d := keyDetail(successor)
+			d["successor"], d["works_until"] = successor.ID.String(), old.ExpiresAt
+			return old, d, err
+		})
+		return successor, err
 	})
 }
 
@@ -124,22 +113,22 @@ func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotatio
 // revoked, and the key is as it was before.
 func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error {
 	return s.Change(ctx, "undo rotation", func(t *Tx) error {
-		k, err := keyByID(t, before.ID)
-		if err != nil || k.Successor == 0 {
-			return err
-		}
-		if _, err := t.changeKey(by, k.Successor, petcat.RevokeKey); err != nil {
-			return err
-		}
-		k.ExpiresAt, k.Successor = before.ExpiresAt, 0
-		return t.updateKey(k, by, "key.unrotate", nil)
+		_, err := t.updateKey(before.ID, by, "key.unrotate", func(k petcat.Key) (petcat.Key, detail, error) {
+			if k.Successor == 0 {
+				return k, nil, nil
+			}
+			_, err := t.changeKey(by, k.Successor, petcat.RevokeKey)
+			k.ExpiresAt, k.Successor = before.ExpiresAt, 0
+			return k, nil, err
+		})
+		return err
 	})
 }
 
 // EditKey implements [petcat.KeyStore].
 func (s *Store) EditKey(ctx context.Context, by petcat.Actor, id petcat.KeyID, e petcat.KeyEdit) (petcat.Key, error) {
 	return change(ctx, s, Work{Doing: "edit key"}, func(t *Tx) (petcat.Key, error) {
-		return t.applyToKey(id, by, "key.edit", func(k petcat.Key) (petcat.Key, detail, error) {
+		return t.updateKey(id, by, "key.edit", func(k petcat.Key) (petcat.Key, detail, error) {
 			k, err := e.Apply(k)
 			return k, keyDetail(k), err
 		})
@@ -152,14 +141,16 @@ func (s *Store) ChangeKey(ctx context.Context, by petcat.Actor, id petcat.KeyID,
 }
 
 func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction) (petcat.Key, error) {
-	return t.applyToKey(id, by, "key."+string(action), func(k petcat.Key) (petcat.Key, detail, error) {
+	return t.updateKey(id, by, "key."+string(action), func(k petcat.Key) (petcat.Key, detail, error) {
 		k, err := action.Apply(k, t.now)
 		return k, nil, err
 	})
 }
 
-// applyToKey writes a key as apply returns it, unless nothing changes.
-func (t *Tx) applyToKey(id petcat.KeyID, by petcat.Actor, action string, apply func(petcat.Key) (petcat.Key, detail, error)) (petcat.Key, error) {
+// updateKey writes the columns of a key that can change, as apply returns them, unless nothing
+// changes.
+func (t *Tx) updateKey(id petcat.KeyID, by petcat.Actor, action string, apply func(petcat.Key) (petcat.Key, detail, error)) (petcat.Key, error) {
+	const update = `UPDATE api_keys SET label = ?, expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
 	before, err := keyByID(t, id)
 	if err != nil {
 		return before, err
@@ -168,7 +159,8 @@ func (t *Tx) applyToKey(id petcat.KeyID, by petcat.Actor, action string, apply f
 	if err != nil || k == before {
 		return k, err
 	}
-	return k, t.updateKey(k, by, action, d)
+	return k, t.write(entry{by, action, id.String(), d}, update,
+		k.Label, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), t.reviseAccess(), int64(id))
 }
 
 // revokeAll revokes all keys of an account and returns how many there were. There may be

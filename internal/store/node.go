@@ -60,8 +60,7 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 	if err != nil || slices.ContainsFunc(nodes, func(other petcat.Node) bool { return other.ID == n.ID }) {
 		return nodes, err
 	}
-	label := n.Label
-	for next := 2; ; next++ {
+	for label, next := n.Label, 2; ; next++ {
 		added, err := c.Exec(insert, n.ID, label, n.Version, n.Host, n.AdminURL, n.ConsoleURL, n.PublicURL, n.State, n.Drained)
 		if err != nil {
 			return nil, err
@@ -80,10 +79,7 @@ func (s *Store) Leave(ctx context.Context, id string) error {
 
 // DrainNode implements [petcat.NodeStore].
 func (s *Store) DrainNode(ctx context.Context, by petcat.Actor, label string, drained bool) error {
-	action := "node.resume"
-	if drained {
-		action = "node.drain"
-	}
+	action := map[bool]string{true: "node.drain", false: "node.resume"}[drained]
 	return s.Change(ctx, "drain a node", func(t *Tx) error {
 		missing := notFound("no running node is called %q", label)
 		n, err := one(t, nodeInto, missing, runningNodes+`label = ? AND `+s.dialect.age()+` <= ?`, label, nodeSilence.Milliseconds())

@@ -39,14 +39,14 @@ func noOperator(name petcat.OperatorName) error {
 	return notFound("there is no operator %s", string(name))
 }
 
-// EachOperator implements [petcat.OperatorStore].
-func (s *Store) EachOperator(ctx context.Context, fn func(petcat.Operator) error) error {
+// Operators implements [petcat.OperatorStore].
+func (s *Store) Operators(ctx context.Context) ([]petcat.Operator, error) {
 	const query = `SELECT ` + operatorColumns + `,
 			(SELECT count(*) FROM sessions AS s WHERE s.operator_name = name AND s.created_at > ? AND s.seen_at > ?)
 		FROM operators ORDER BY name`
 	into := func(o *petcat.Operator) []any { return append(operatorInto(o), &o.Sessions) }
 	now := Now(s.clock)
-	return few(ctx, s, "read operators", into, fn, query, now.Add(-petcat.SessionLife).UnixMilli(), now.Add(-petcat.SessionIdle).UnixMilli())
+	return list(ctx, s, "read operators", into, query, now.Add(-petcat.SessionLife).UnixMilli(), now.Add(-petcat.SessionIdle).UnixMilli())
 }
 
 // RemoveOperator implements [petcat.OperatorStore].
@@ -70,20 +70,20 @@ func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat
 	})
 }
 
-const selectTokens = `SELECT id, name, role, created_at, expires_at, revoked_at FROM operator_tokens` //nolint:gosec // of hashes
+const tokenColumns = `id, name, role, created_at, expires_at, revoked_at` //nolint:gosec // no token
 
 func tokenInto(o *petcat.OperatorToken) []any {
 	return []any{(*int64)(&o.ID), (*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.ExpiresAt), (*moment)(&o.RevokedAt)}
 }
 
 const (
-	liveToken   = selectTokens + ` WHERE name = ? AND revoked_at IS NULL`
-	revokeToken = `UPDATE operator_tokens SET revoked_at = ? WHERE id = ?`
+	selectTokens = `SELECT ` + tokenColumns + ` FROM operator_tokens`
+	liveToken    = selectTokens + ` WHERE name = ? AND revoked_at IS NULL`
+	revokeToken  = `UPDATE operator_tokens SET revoked_at = ? WHERE id = ?`
 )
 
 // CreateToken implements [petcat.OperatorTokenStore].
 func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, name petcat.OperatorName, role petcat.Role, expiresAt time.Time, token petcat.TokenHash) (petcat.OperatorToken, error) {
-	const insert = `INSERT INTO operator_tokens (id, hash, name, role, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`
 	return change(ctx, s, Work{Doing: "create token"}, func(t *Tx) (petcat.OperatorToken, error) {
 		if err := petcat.CheckExpiry(expiresAt, t.now); err != nil {
 			return petcat.OperatorToken{}, err
@@ -103,8 +103,7 @@ func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, name petcat.Op
 		if !o.ExpiresAt.IsZero() {
 			d["expires_at"] = o.ExpiresAt
 		}
-		return o, t.write(entry{by, "token.create", o.String(), d},
-			insert, int64(o.ID), token[:], string(o.Name), string(o.Role), o.CreatedAt.UnixMilli(), millis(o.ExpiresAt))
+		return o, t.put(entry{by, "token.create", o.String(), d}, "operator_tokens", "id", tokenColumns+", hash", append(tokenInto(&o), token[:]))
 	})
 }
 

@@ -143,20 +143,6 @@ func each[T any](ctx context.Context, s *Store, doing string, into columns[T], f
 	return cmp.Or(stopped, err)
 }
 
-// few is each for a few rows, which are read within the time of a request.
-func few[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
-	rows, err := list(ctx, s, doing, into, query, args...)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if err := fn(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Exec commits one statement without holding the counter's row, and returns how many rows it
 // changed.
 func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {

@@ -137,11 +137,11 @@ func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.Ac
 
 // foldHours moves some hours that are older than [petcat.UsageHours] into days, and returns
 // how many. Any node may do it, and several at once.
-func (s *Store) foldHours(ctx context.Context) (int, error) {
+func (s *Store) foldHours(ctx context.Context) (int64, error) {
 	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
 		RETURNING account_id, hour, ` + usageColumns
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
-	return write(ctx, s, "fold old hours of the usage history", func(c Conn) (int, error) {
+	return write(ctx, s, "fold old hours of the usage history", func(c Conn) (int64, error) {
 		counts, err := all(c, countInto, take, before, s.dialect.CleanRows)
 		if err != nil {
 			return 0, err
@@ -154,7 +154,7 @@ func (s *Store) foldHours(ctx context.Context) (int, error) {
 			return cmp.Or(cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Account, b.Account))
 		})
 		// A statement cannot add to a row twice.
-		return len(counts), addUsage(c, 1, "usage_days", "account_id, day", rowsOf(counts, countInto))
+		return int64(len(counts)), addUsage(c, 1, "usage_days", "account_id, day", rowsOf(counts, countInto))
 	})
 }
 

@@ -15,7 +15,8 @@ func (f *fixture) operator(t *testing.T, name, role string, link petcat.TokenHas
 
 func (f *fixture) operators(t *testing.T) []petcat.Operator {
 	t.Helper()
-	return collect(t, func(fn func(petcat.Operator) error) error { return f.EachOperator(t.Context(), fn) })
+	all, err := f.Operators(t.Context())
+	return must(t, all, err)
 }
 
 func (f *fixture) auditLines(t *testing.T) (lines []string) {
