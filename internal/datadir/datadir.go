@@ -68,7 +68,7 @@ func (d *Dir) Database() (string, error) {
 	return d.database, d.unusable(err)
 }
 
-// DraftDatabase returns a draft of the database file, for a restore. It returns an
+// DraftDatabase returns a draft of the database file, for a restore. It returns a
 // [petcat.UnusableError] if there is a database, or a log, which SQLite would apply to the new one.
 func (d *Dir) DraftDatabase() (*Draft, error) {
 	for _, file := range []string{d.database, d.database + "-wal"} {

@@ -1,14 +1,12 @@
-// Package groupcommit turns many concurrent writes into few transactions: a
-// goroutine takes whatever is waiting, commits it as one group, and answers
-// everybody. A disk that syncs 8,000 times a second then makes many times as many
-// writes durable, and a single writer waits for nobody, because there is no
-// artificial delay: a group is what arrived while the last one was committed.
+// Package groupcommit turns many concurrent writes into few transactions: a goroutine takes all
+// queued operations, commits them as one group, and answers their callers. So a disk that syncs
+// 8,000 times a second makes many times as many writes durable. There is no artificial delay:
+// a group consists of the operations that arrived during the previous commit.
 //
-// When the queue is full, it refuses immediately ([ErrFull]). If operations have
-// owners, one owner cannot fill more than half of it. It knows nothing of databases, nor of
-// what is written: the caller translates its errors. When its commit function
-// reports a failure after which nothing more may be written (see [Poison]), it stops
-// permanently: all queued and new operations fail immediately.
+// When the queue is full, it refuses operations immediately ([ErrFull]). If operations have
+// owners, one owner cannot fill more than half of the queue. After a failure that makes further
+// writes unsafe (see [Poison]), it stops for good: all queued and new operations fail immediately.
+// It does not depend on a database; the caller translates its errors.
 package groupcommit
 
 import (
@@ -22,33 +20,32 @@ import (
 	"petcat/internal/clock"
 )
 
-// DefaultQueue is how many writes may wait. At 40,000 writes a second it is a
-// tenth of a second's worth: more would only be answered too late.
+// DefaultQueue is the maximum length of the queue. At 40,000 writes a second these are the writes
+// of a tenth of a second; more would wait too long.
 const DefaultQueue = 4096
 
-// DefaultMaxGroup is the largest group. Beyond 256 the throughput hardly grows,
-// and the first of a group waits longer and longer for the last.
+// DefaultMaxGroup is the maximum size of a group. Larger groups hardly raise the throughput, and
+// take longer.
 const DefaultMaxGroup = 256
 
-// Options says how a Committer works.
+// Options are the options of a Committer.
 type Options[Op any] struct {
-	// Commit makes a group durable. The results of single operations belong into
-	// the operations; an error is the result of all of them.
+	// Commit makes a group durable. Its error is the result of all operations of the group; Op
+	// has the result of a single one.
 	Commit func(group []Op) error
-	// Expired, when set, is called for each operation before it runs. It returns an
-	// error if the operation has waited too long. The operation is then answered at once
-	// with that error, and is not part of the group.
+	// Expired, if not nil, is called for each operation before its group is committed. If the
+	// operation has waited too long, it returns the result; the operation is then not part of
+	// the group.
 	Expired func(op Op, now clock.Reading) error
-	// Overtake is how long a group may be under way until another one may begin, if it has
-	// not ended by then; 0: only one is under way. It helps where a commit is a call to a
-	// server that is distant or hangs. Groups may then end in any order.
+	// Overtake, if not 0, is the time after which a second group may begin during a commit. It
+	// is for a commit that is a call to a distant server. Groups may then end in any order.
 	Overtake time.Duration
-	// Owner, when set, returns the owner of an operation; 0 means none. An owner may have no
-	// more than half of the queue.
+	// Owner, if not nil, returns the owner of an operation, 0 if there is none. An owner may fill
+	// half of the queue.
 	Owner func(op Op) uint64
 	Clock clock.Clock
-	// Observe, when set, is called with the size of each group and how long its commit
-	// took, even if it failed.
+	// Observe, if not nil, is called with the size of each group and the duration of its commit,
+	// even if it failed.
 	Observe  func(group int, d time.Duration)
 	Queue    int // 0: DefaultQueue
 	MaxGroup int // 0: DefaultMaxGroup
@@ -58,13 +55,13 @@ type Options[Op any] struct {
 type Committer[Op any] struct {
 	options Options[Op]
 	queue   chan *waiter[Op] // closed under mu
-	turn    chan struct{}    // holds a value until the next group may begin
+	next    chan struct{}    // contains a value until the next group may begin
 	failed  chan struct{}
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	owned   map[uint64]int // guarded by mu; operations in the queue, by owner
-	shed    uint64         // guarded by mu; operations refused so far because too many waited
+	owned   map[uint64]int // guarded by mu; number of queued operations by owner
+	shed    uint64         // guarded by mu; operations refused so far with ErrFull
 	closed  bool           // guarded by mu
 	failure error          // guarded by mu; set once, before failed is closed
 }
@@ -73,7 +70,7 @@ type Committer[Op any] struct {
 type waiter[Op any] struct {
 	op     Op
 	owner  uint64
-	result chan error // has room for the one result: nobody waits for a caller that went away
+	result chan error // has room for the result, because the caller may have left
 }
 
 // New starts a Committer. Close ends it.
@@ -88,7 +85,7 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 		o.Owner = func(Op) uint64 { return 0 }
 	}
 	c := &Committer[Op]{
-		options: o, queue: make(chan *waiter[Op], o.Queue), turn: make(chan struct{}, 1),
+		options: o, queue: make(chan *waiter[Op], o.Queue), next: make(chan struct{}, 1),
 		failed: make(chan struct{}), owned: make(map[uint64]int),
 	}
 	c.running.Go(c.run)
@@ -98,33 +95,31 @@ func New[Op any](o Options[Op]) *Committer[Op] {
 	return c
 }
 
-// The errors of a Committer itself. After all but the last, the operation had no effect.
+// The errors of a Committer. Except after ErrAbandoned, the operation had no effect.
 var (
-	// ErrFull: too many operations wait.
+	// ErrFull: the queue is full.
 	ErrFull = errors.New("the queue is full")
-	// ErrClosed: the committer takes no more operations.
+	// ErrClosed: the committer is closed.
 	ErrClosed = errors.New("the committer is closed")
-	// ErrStopped: the committer stopped for good before the operation's turn came.
+	// ErrStopped: the committer stopped for good before it committed the operation.
 	ErrStopped = errors.New("the committer has stopped for good")
-	// ErrAbandoned: the caller did not wait, and the operation may still be committed.
-	ErrAbandoned = errors.New("the outcome was not waited for")
+	// ErrAbandoned: the caller stopped waiting, and the operation may still be committed.
+	ErrAbandoned = errors.New("the caller stopped waiting for the outcome")
 )
 
-// poison marks an error after which nothing more may be written.
+// poison is an error after which nothing more may be written.
 type poison struct{ error }
 
-// Poison marks an error of a commit function as one after which nothing more
-// may be written, such as a failed fsync: the kernel then drops what it could
-// not write and reports success the next time, so a retry would report a commit that
-// never reached the disk.
+// Poison marks an error of a commit function after which nothing more may be written, such as a
+// failed fsync: the kernel drops the pages that it could not write and reports success the next
+// time, so a retry would report a commit that never reached the disk.
 func Poison(err error) error { return &poison{err} }
 
-// Submit waits until the operation's group is committed and returns the group's
-// error, or one of the committer's own.
+// Submit waits until the operation's group is committed, and returns the error of the group or of
+// the committer.
 //
-// A caller whose context ends does not wait any longer and gets [ErrAbandoned] with
-// the context's cause, but the operation stays in its group and may still be
-// committed: nobody but the commit function may touch it from then on.
+// If the context ends, it returns [ErrAbandoned] with the cause. The operation stays in its group
+// and may still be committed; only the commit function may use it from then on.
 func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
 	w := &waiter[Op]{op: op, owner: c.options.Owner(op), result: make(chan error, 1)}
 	if err := c.enqueue(w); err != nil {
@@ -143,8 +138,7 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 	defer c.mu.Unlock()
 	switch {
 	case c.failure != nil:
-		// What is unknown of others is known of this one.
-		return fmt.Errorf("%w: %v", ErrStopped, c.failure) //nolint:errorlint // without its chain
+		return fmt.Errorf("%w: %v", ErrStopped, c.failure) //nolint:errorlint // this operation has no unknown outcome
 	case c.closed:
 		return ErrClosed
 	case len(c.queue) == cap(c.queue), w.owner != 0 && c.owned[w.owner] >= (cap(c.queue)+1)/2:
@@ -152,21 +146,20 @@ func (c *Committer[Op]) enqueue(w *waiter[Op]) error {
 		return ErrFull
 	}
 	c.owned[w.owner]++
-	c.queue <- w // there is room, and nobody else adds to it
+	c.queue <- w // there is room, because all senders hold mu
 	return nil
 }
 
-// run commits one group after the other, until the queue is closed and empty.
+// run commits groups until the queue is closed and empty.
 func (c *Committer[Op]) run() {
-	for c.next() {
+	for c.runNext() {
 	}
 }
 
-// next commits a group, and reports whether there was one. Those who arrive while it is under
-// way share the next one.
-func (c *Committer[Op]) next() bool {
-	c.turn <- struct{}{}
-	pass := sync.OnceFunc(func() { <-c.turn })
+// runNext commits the next group, and reports whether there was one.
+func (c *Committer[Op]) runNext() bool {
+	c.next <- struct{}{}
+	pass := sync.OnceFunc(func() { <-c.next })
 	defer pass()
 	group := c.take()
 	if group == nil {
@@ -184,13 +177,13 @@ func (c *Committer[Op]) next() bool {
 	return true
 }
 
-// take waits for operations and returns as many as make a group; nil: there are no more.
+// take waits for operations and returns a group, or nil if the queue is closed and empty.
 func (c *Committer[Op]) take() (group []*waiter[Op]) {
 	first, open := <-c.queue
 	if !open {
 		return nil
 	}
-	// On a busy machine, goroutines that are about to submit do so first.
+	// Let goroutines run that are about to submit: the group becomes larger on a busy machine.
 	runtime.Gosched()
 	group = append(group, first)
 	for range min(len(c.queue), c.options.MaxGroup-1) {
@@ -206,8 +199,7 @@ func (c *Committer[Op]) take() (group []*waiter[Op]) {
 	return group
 }
 
-// expire answers the operations of a group that have waited too long, and returns
-// the others.
+// expire answers the expired operations of a group, and returns the other ones.
 func (c *Committer[Op]) expire(group []*waiter[Op]) (timely []*waiter[Op]) {
 	if c.options.Expired == nil {
 		return group
@@ -223,10 +215,10 @@ func (c *Committer[Op]) expire(group []*waiter[Op]) (timely []*waiter[Op]) {
 	return timely
 }
 
-// commit commits one group, and stops the committer when it must.
+// commit commits one group, and stops the committer after a poison.
 func (c *Committer[Op]) commit(group []*waiter[Op]) error {
 	if failure := c.Err(); failure != nil {
-		return fmt.Errorf("%w: %v", ErrStopped, failure) //nolint:errorlint // without its chain
+		return fmt.Errorf("%w: %v", ErrStopped, failure) //nolint:errorlint // these operations have no unknown outcome
 	}
 	ops := make([]Op, len(group))
 	for i, w := range group {
@@ -250,28 +242,28 @@ func (c *Committer[Op]) commit(group []*waiter[Op]) error {
 	return fatal.error
 }
 
-// Waiting returns how many operations are in the queue.
+// Waiting returns the number of queued operations.
 func (c *Committer[Op]) Waiting() int { return len(c.queue) }
 
-// Shed returns how many operations were refused so far because too many waited.
+// Shed returns the number of operations that were refused so far with [ErrFull].
 func (c *Committer[Op]) Shed() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.shed
 }
 
-// Failed is closed when the committer stopped for good; Err then says why.
+// Failed is closed when the committer stops for good; Err then returns the reason.
 func (c *Committer[Op]) Failed() <-chan struct{} { return c.failed }
 
-// Err returns why the committer stopped for good, nil while it has not.
+// Err returns the failure after which the committer stopped for good, or nil.
 func (c *Committer[Op]) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.failure
 }
 
-// Close takes no more operations, waits until those in the queue are committed
-// and answered, and ends its goroutines. Closing twice is allowed.
+// Close commits and answers the queued operations, refuses new ones, and ends the goroutines. It may
+// be called twice.
 func (c *Committer[Op]) Close() {
 	c.mu.Lock()
 	if !c.closed {

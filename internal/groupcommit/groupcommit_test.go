@@ -16,8 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// disk is a commit function under the test's control: each group waits to be
-// let through.
+// disk is a commit function that waits for the test to let each group through.
 type disk struct {
 	proceed chan error
 	groups  [][]int
@@ -43,7 +42,7 @@ func submit(ctx context.Context, c *groupcommit.Committer[int], op int) <-chan e
 	return result
 }
 
-// wantRefused checks that an error is one after which nothing happened.
+// wantRefused checks that an error is the wanted refusal.
 func wantRefused(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -51,7 +50,7 @@ func wantRefused(t *testing.T, err, want error) {
 	}
 }
 
-func TestGroupsFormWhileTheLastOneCommits(t *testing.T) {
+func TestGroupsFormDuringCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		var observed []int
@@ -82,7 +81,7 @@ func TestGroupsFormWhileTheLastOneCommits(t *testing.T) {
 	})
 }
 
-func TestCallerThatGoesAway(t *testing.T) {
+func TestAbandonedOperation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		c := start(groupcommit.Options[int]{Commit: d.commit})
@@ -95,7 +94,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 			t.Errorf("got %v, want the cancellation", err)
 		}
 		d.proceed <- nil
-		// Its waiter must not be given to the next caller with the old result.
+		// The next caller must not get the result of the abandoned operation.
 		next := submit(t.Context(), c, 2)
 		select {
 		case err := <-next:
@@ -109,7 +108,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 	})
 }
 
-func TestFailedGroupDoesNotStopTheNext(t *testing.T) {
+func TestCommitAfterFailedGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		c := start(groupcommit.Options[int]{Commit: d.commit})
@@ -128,7 +127,7 @@ func TestFailedGroupDoesNotStopTheNext(t *testing.T) {
 	})
 }
 
-func TestPoisonStopsForGood(t *testing.T) {
+func TestPoison(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		c := start(groupcommit.Options[int]{Commit: d.commit})
@@ -138,7 +137,7 @@ func TestPoisonStopsForGood(t *testing.T) {
 		waiting := submit(t.Context(), c, 2)
 		select {
 		case <-c.Failed():
-			t.Fatal("failed before anything did")
+			t.Fatal("failed before any commit")
 		default:
 		}
 		d.proceed <- groupcommit.Poison(failure)
@@ -149,7 +148,7 @@ func TestPoisonStopsForGood(t *testing.T) {
 		for _, err := range []error{<-waiting, c.Submit(t.Context(), 3)} {
 			wantRefused(t, err, groupcommit.ErrStopped)
 			if errors.Is(err, failure) {
-				t.Errorf("%v says of one operation what is known of others", err)
+				t.Errorf("%v has the failure of another operation in its chain", err)
 			}
 		}
 		if len(d.groups) != 1 {

@@ -11,8 +11,7 @@ import (
 	"petcat/internal/groupcommit"
 )
 
-// lanes is a commit function for several groups at once, each of which waits to be
-// let through.
+// lanes is a commit function for concurrent groups that waits for the test to let each group through.
 type lanes struct {
 	begun   chan []int
 	proceed chan error
@@ -23,7 +22,7 @@ func (l *lanes) commit(group []int) error {
 	return <-l.proceed
 }
 
-func TestOvertaking(t *testing.T) {
+func TestOvertake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const overtake = time.Second
 		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}
@@ -47,16 +46,16 @@ func TestOvertaking(t *testing.T) {
 		time.Sleep(overtake - 1)
 		want("before the first is overtaken")
 		time.Sleep(time.Nanosecond)
-		want("when it is overtaken", []int{1, 2})
+		want("after the time to overtake", []int{1, 2})
 		time.Sleep(2 * overtake)
-		want("while two are under way")
+		want("during two commits")
 		l.proceed <- nil
-		want("when one of them has ended", []int{3, 4})
+		want("after one of them", []int{3, 4})
 		time.Sleep(overtake / 2)
 		l.proceed <- nil
-		want("while one is young")
+		want("before the next time to overtake")
 		l.proceed <- nil
-		want("when none is under way", []int{5, 6})
+		want("after both", []int{5, 6})
 		closed := make(chan struct{})
 		go func() {
 			c.Close()
@@ -84,7 +83,7 @@ func TestOvertaking(t *testing.T) {
 	})
 }
 
-func TestOvertakingGroupsFailForGood(t *testing.T) {
+func TestPoisonOfOvertakingGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}
 		c := start(groupcommit.Options[int]{Commit: l.commit, Overtake: 1, MaxGroup: 1})
@@ -92,7 +91,7 @@ func TestOvertakingGroupsFailForGood(t *testing.T) {
 		results := []<-chan error{submit(t.Context(), c, 0), submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		// Two groups find out that nothing may be written; the third is not tried.
+		// Two groups fail for good; the third is not attempted.
 		l.proceed <- groupcommit.Poison(errors.New("first"))
 		l.proceed <- groupcommit.Poison(errors.New("second"))
 		for op, result := range results {
@@ -106,7 +105,7 @@ func TestOvertakingGroupsFailForGood(t *testing.T) {
 		select {
 		case <-c.Failed():
 		default:
-			t.Error("the committer does not say that it stopped for good")
+			t.Error("Failed is not closed")
 		}
 		wantRefused(t, c.Submit(t.Context(), 3), groupcommit.ErrStopped)
 	})

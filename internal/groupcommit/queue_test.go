@@ -11,7 +11,7 @@ import (
 	"petcat/internal/groupcommit"
 )
 
-func TestFullQueueRefusesAtOnce(t *testing.T) {
+func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		c := start(groupcommit.Options[int]{Commit: d.commit, Queue: 2})
@@ -28,8 +28,8 @@ func TestFullQueueRefusesAtOnce(t *testing.T) {
 	})
 }
 
-// Who floods the queue leaves room for the others, and for what is nobody's.
-func TestOwnerHasHalfOfTheQueue(t *testing.T) {
+// TestOwnerFillsHalfOfQueue: an owner that floods the queue leaves room for other operations.
+func TestOwnerFillsHalfOfQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		c := start(groupcommit.Options[int]{
@@ -37,8 +37,8 @@ func TestOwnerHasHalfOfTheQueue(t *testing.T) {
 			Owner: func(op int) uint64 { return uint64(op / 100) },
 		})
 		defer c.Close()
-		results := []<-chan error{submit(t.Context(), c, 100)} // under way, no longer in the queue
-		// flood submits until it is refused, and returns how many were not.
+		results := []<-chan error{submit(t.Context(), c, 100)} // being committed, not in the queue any more
+		// flood submits until it is refused, and returns the number of accepted operations.
 		flood := func(owner int) (accepted int) {
 			for ; ; accepted++ {
 				result := submit(t.Context(), c, owner*100+accepted)
@@ -58,7 +58,7 @@ func TestOwnerHasHalfOfTheQueue(t *testing.T) {
 		want(1, 6)
 		want(2, 6)
 		want(0, 0)
-		d.proceed <- nil // a group leaves, and with it the share of those in it
+		d.proceed <- nil // a group leaves the queue
 		synctest.Wait()
 		want(1, 4)
 		want(0, 0)
@@ -77,8 +77,7 @@ func TestOwnerHasHalfOfTheQueue(t *testing.T) {
 	})
 }
 
-// TestExpired: who has waited too long is told so when his turn comes, not when
-// those are answered whose turn came at the same time.
+// TestExpired: expired operations are answered before their group is committed.
 func TestExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := errors.New("late")
@@ -101,20 +100,20 @@ func TestExpired(t *testing.T) {
 			select {
 			case err := <-result:
 				if !errors.Is(err, late) {
-					t.Errorf("who was late got %v", err)
+					t.Errorf("an expired operation got %v", err)
 				}
 			default:
-				t.Error("who was late waits for the others")
+				t.Error("an expired operation waits for the group")
 			}
 		}
 		l.proceed <- nil
 		for _, result := range []<-chan error{first, timely} {
 			if err := <-result; err != nil {
-				t.Errorf("who was not late got %v", err)
+				t.Errorf("another operation got %v", err)
 			}
 		}
-		if err := c.Submit(t.Context(), 5); !errors.Is(err, late) { // nobody else is in its group
-			t.Errorf("who was late got %v", err)
+		if err := c.Submit(t.Context(), 5); !errors.Is(err, late) { // its group is empty
+			t.Errorf("an expired operation got %v", err)
 		}
 		c.Close()
 	})

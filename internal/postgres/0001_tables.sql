@@ -1,11 +1,11 @@
--- How many migrations were made. One row.
+-- The number of migrations that the database has. One row.
 CREATE TABLE petcat_schema (version bigint NOT NULL);
-INSERT INTO petcat_schema (version) VALUES (0); -- who migrates changes it
+INSERT INTO petcat_schema (version) VALUES (0); -- migrate sets it
 
 CREATE INDEX category_revision ON categories (revision);
 
--- Audit entries are only appended. The owner of the table can drop the trigger, a role
--- with fewer rights cannot. The chain of hashes shows the rest.
+-- Audit entries are only appended. The owner of the table can drop the trigger; the chain of hashes
+-- shows the change.
 CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
 	RAISE EXCEPTION 'audit entries are never changed or deleted';
@@ -13,15 +13,15 @@ END $$;
 CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
 	FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();
 
--- Charges read the hours of one account. There is room for new versions of rows on their
--- pages, and the index on the hour alone is small and is not changed by them.
+-- Charges read the hours of one account. Pages have room for new versions of their rows, and the
+-- small index on the hour does not change with them.
 ALTER TABLE usage DROP CONSTRAINT usage_pkey, ADD PRIMARY KEY (account_id, hour), SET (fillfactor = 70);
 CREATE INDEX usage_hour ON usage USING brin (hour);
 
--- What each account has used of its last minute, and of that minute's day. A crash empties
--- an unlogged table; the day is then read from the table usage. There is one row for each
--- account. Its step changes every 64 requests, so that the index leads past the versions of
--- the row that a long snapshot, such as a backup's, keeps.
+-- The use of each account in its last minute, and in the day of that minute. A crash empties an
+-- unlogged table; the day is then read from the table usage. There is one row for each account. Its
+-- step changes every 64 requests, so that the index skips the dead versions of the row that a long
+-- snapshot keeps, such as a backup's.
 CREATE UNLOGGED TABLE spent (
 	account_id  bigint NOT NULL,
 	minute      bigint NOT NULL, -- Unix time / 60
@@ -31,11 +31,11 @@ CREATE UNLOGGED TABLE spent (
 	PRIMARY KEY (account_id, minute, step)
 ) WITH (fillfactor = 50);
 
--- charge_quota charges one request to each of the accounts, which must be in ascending
--- order: to both windows or to neither. A changed signature needs a new name, because nodes
--- of the version before call this one.
+-- charge_quota charges one request to each of the accounts, to both windows or to neither. The
+-- accounts must be in ascending order. A changed signature needs a new name, because nodes of the
+-- previous version call this function.
 --
--- Tables without statistics, as on a new day, must not be scanned: hence the settings.
+-- The settings prevent scans of tables without statistics, for example on a new day.
 CREATE FUNCTION charge_quota(accounts bigint[], per_minute bigint[], per_day bigint[])
 RETURNS TABLE (now bigint, admitted boolean, minute_used bigint, day_used bigint) -- now in microseconds
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '200ms' AS $$
@@ -45,25 +45,26 @@ DECLARE
 	changed boolean;
 	n int := cardinality(accounts);
 BEGIN
-	-- Nothing here has to last, and a standby that is away must not delay it. A SET of the
-	-- function would end before the commit.
+	-- Counts need not be durable, and must not wait for a standby. A SET of the function would end
+	-- before the commit.
 	PERFORM set_config('synchronous_commit', 'off', true);
 	FOR i IN 1 .. n LOOP
 		IF i > 1 AND accounts[i] < accounts[i - 1] THEN
-			RAISE EXCEPTION 'charge_quota: the accounts are not in order'; -- two calls could wait for each other
+			RAISE EXCEPTION 'charge_quota: the accounts are not in order'; -- two calls could deadlock
 		END IF;
 		IF i = 1 OR accounts[i] <> accounts[i - 1] THEN
-			-- A queue in order of arrival; those who wait for a row overtake each other. Whoever
-			-- writes the row holds this lock, so a refusal locks no row and writes nothing.
+			-- The lock is a fair queue; sessions that wait for a row overtake each other. Only its
+			-- holder writes the row, so a refusal locks no row and writes nothing.
 			PERFORM pg_advisory_xact_lock(4611686018427387904 + accounts[i]);
 			SELECT t.ctid, t.* INTO s FROM spent AS t WHERE t.account_id = accounts[i] ORDER BY t.minute DESC, t.step DESC LIMIT 1;
 			IF NOT FOUND THEN
 				INSERT INTO spent AS t (account_id, minute) VALUES (accounts[i], 0) RETURNING t.ctid, t.* INTO s;
 			END IF;
-			now := extract(epoch FROM clock_timestamp()) * 1000000; -- after the wait for the account
+			now := extract(epoch FROM clock_timestamp()) * 1000000; -- after the wait for the lock
 			this_minute := now / 60000000;
 			IF s.minute <> this_minute THEN
-				-- The history knows what was admitted when this row was lost, or another one decided.
+				-- The usage history has the requests that were admitted before a crash emptied this
+				-- table, and by nodes that decided without it.
 				s.day_used := greatest(CASE WHEN s.minute / 1440 = this_minute / 1440 THEN s.day_used END,
 					(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = s.account_id
 						AND u.hour BETWEEN this_minute / 1440 * 24 AND this_minute / 1440 * 24 + 23));

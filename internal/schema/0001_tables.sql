@@ -1,19 +1,19 @@
--- Moments are Unix milliseconds, days are counted from the epoch. A revision is
--- that of a row's last change.
+-- Times (_at) are Unix milliseconds, days are numbered from the epoch. The revision of a row is the
+-- one of its last change.
 
--- Whose data this is, and notes that all processes share.
+-- The identity of the data, and notes that all processes share.
 CREATE TABLE meta (
 	name  TEXT PRIMARY KEY,
 	value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- The last numbers given out: one row, updated once per transaction that needs any. Several
--- nodes lock it until they have committed, so numbers are in the order of commits. They are
--- never taken from max(id), so that no number is ever reused.
+-- The last used numbers: one row, updated once by each transaction that needs numbers. A node locks
+-- it until the commit, so numbers are in commit order. max(id) is not used, because it would reuse
+-- numbers.
 CREATE TABLE counter (
 	id              INTEGER PRIMARY KEY CHECK (id = 1),
 	revision        INTEGER NOT NULL,
-	access_revision INTEGER NOT NULL, -- the last one that changed an account, a key or a ban
+	access_revision INTEGER NOT NULL, -- the last change of an account, a key or a ban
 	category_id     INTEGER NOT NULL,
 	account_id      INTEGER NOT NULL,
 	key_id          INTEGER NOT NULL,
@@ -24,13 +24,13 @@ CREATE TABLE counter (
 ) STRICT;
 INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
--- A deleted category keeps its row, without its texts, and its revision says since when.
+-- A deleted category keeps its row without its texts; its revision is that of the deletion.
 CREATE TABLE categories (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
 	description TEXT,
 	revision    INTEGER NOT NULL,
-	account_id  INTEGER NOT NULL, -- who created it
+	account_id  INTEGER NOT NULL, -- the creator
 	created_at  INTEGER NOT NULL,
 	deleted_at  INTEGER
 ) STRICT;
@@ -105,48 +105,47 @@ CREATE TABLE pets (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
 	category_id INTEGER NOT NULL REFERENCES categories (id),
-	account_id  INTEGER NOT NULL, -- who created it
+	account_id  INTEGER NOT NULL, -- the creator
 	created_at  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX pet_category ON pets (category_id, id);
 
 CREATE TABLE orders (
 	id         INTEGER PRIMARY KEY,
-	account_id INTEGER NOT NULL, -- who placed it
+	account_id INTEGER NOT NULL, -- the buyer
 	pet_id     INTEGER NOT NULL REFERENCES pets (id),
 	quantity   INTEGER NOT NULL,
 	created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX store_order_account ON orders (account_id, id);
 
--- Which nodes run, by the database's clock. Rows of nodes that were killed are deleted by
--- the others.
+-- The running nodes, by the clock of the database. Other nodes delete the row of a killed node.
 CREATE TABLE nodes (
 	id          TEXT PRIMARY KEY,
 	label       TEXT NOT NULL UNIQUE,
 	version     TEXT NOT NULL,
-	host        TEXT NOT NULL, -- the name of its machine
-	admin_url   TEXT NOT NULL, -- for its machine
+	host        TEXT NOT NULL, -- the name of the machine
+	admin_url   TEXT NOT NULL, -- for the same machine
 	console_url TEXT NOT NULL, -- for browsers
 	public_url  TEXT NOT NULL, -- for clients of the API
 	state       TEXT NOT NULL,
-	since_at    INTEGER NOT NULL, -- of the state
+	since_at    INTEGER NOT NULL, -- start of the state
 	drained     BOOLEAN NOT NULL,
 	seen_at     INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Processes that count: what each wrote last, so that nothing is added twice, and whether
--- it was killed.
+-- The last batch of usage of each node, so that no batch is added twice, and whether the node was
+-- killed.
 CREATE TABLE usage_nodes (
 	node      TEXT PRIMARY KEY,
-	number    INTEGER NOT NULL, -- of its last batch
-	seen_at   INTEGER NOT NULL, -- what it counted before is written
-	ended     BOOLEAN NOT NULL, -- with its last batch
-	killed_at INTEGER           -- when somebody noticed that it was killed
+	number    INTEGER NOT NULL, -- of the last batch
+	seen_at   INTEGER NOT NULL, -- all usage before is stored
+	ended     BOOLEAN NOT NULL, -- with the last batch
+	killed_at INTEGER           -- when another node detected that it was killed
 ) STRICT, WITHOUT ROWID;
 
--- The account 0 stands for all requests. An hour is Unix time / 3600. It comes first, so
--- that the rows that change are few pages, and those of long ago one stretch of the table.
+-- Account 0 is the sum of all requests. An hour is Unix time / 3600. It is the first column of the
+-- key, so changing rows are on few pages, and old rows are one range of the table.
 -- PostgreSQL has another key, see its package.
 CREATE TABLE usage (
 	hour           INTEGER NOT NULL,
@@ -161,7 +160,7 @@ CREATE TABLE usage (
 	PRIMARY KEY (hour, account_id)
 ) STRICT, WITHOUT ROWID;
 
--- Hours of more than a month ago.
+-- The usage of hours that are older than a month.
 CREATE TABLE usage_days (
 	day            INTEGER NOT NULL,
 	account_id     INTEGER NOT NULL,
@@ -180,7 +179,7 @@ CREATE TABLE key_uses (
 	used_at INTEGER NOT NULL -- Unix time in seconds
 ) STRICT;
 
--- Requests that were refused or failed. All but the count and first_at is of the last one.
+-- Refused and failed requests. Except for count and first_at, the values are those of the last one.
 CREATE TABLE recent_refusals (
 	account_id   INTEGER NOT NULL,
 	key_id       INTEGER NOT NULL,
@@ -251,8 +250,8 @@ CREATE TABLE plan_requests (
 CREATE UNIQUE INDEX plan_request_pending ON plan_requests (account_id) WHERE state = 'pending';
 CREATE INDEX plan_request_account ON plan_requests (account_id, id);
 
--- What people look for, page by page: accounts by the beginning of their name, whatever
--- its case, keys by their hints, and audit entries by whom and about whom.
+-- Searches: accounts by the start of the name in any case, keys by hint, audit entries by actor and
+-- by subject.
 CREATE INDEX account_search ON accounts (lower(name), id);
 CREATE INDEX api_key_hint ON api_keys (hint, id);
 CREATE INDEX audit_subject ON audit (subject, sequence);

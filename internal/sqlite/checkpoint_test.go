@@ -12,8 +12,7 @@ import (
 	"petcat/internal/store"
 )
 
-// left returns a directory as a server leaves it that is killed: the last commits
-// are in the log.
+// left returns the directory of a killed server: the last commits are in the log.
 func left(t *testing.T) (dir string) {
 	t.Helper()
 	running := t.TempDir()
@@ -27,7 +26,7 @@ func left(t *testing.T) (dir string) {
 	return dir
 }
 
-// reader holds a snapshot of a database, as petcat backup does, until it is closed.
+// reader holds a snapshot of a database until it is closed, as petcat backup does.
 func reader(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db := open(path, "ro", 1)
@@ -52,7 +51,7 @@ func logSize(t *testing.T, dir string) int64 {
 	return info.Size()
 }
 
-func TestStartEmptiesTheLogOfACrash(t *testing.T) {
+func TestStartEmptiesLogOfCrash(t *testing.T) {
 	s := openAt(t, left(t), Options{Serving: true})
 	defer closeNow(t, s)
 	if size := s.WALBytes(); size != 0 {
@@ -61,11 +60,11 @@ func TestStartEmptiesTheLogOfACrash(t *testing.T) {
 	wantNames(t, s, "Dogs")
 }
 
-// Commits of a server whose sync failed may be in its log and in no more than memory: while
-// somebody keeps the log from being written anew, nothing may be appended. Even without a
-// query under way, a process that has the database open knows which pages were moved, and
-// takes them for safe: only who is alone moves them all.
-func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
+// TestServerWaitsForReadersOfOldLog: after a failed sync, the log of a server may be only in memory, so
+// a new server must write all of it again before it appends. Even without a query, another process that
+// has the database open knows which pages were moved, and SQLite would skip them: the server needs
+// exclusive access.
+func TestServerWaitsForReadersOfOldLog(t *testing.T) {
 	for name, end := range map[string]string{"reading": "SELECT 1", "idle": "COMMIT"} {
 		t.Run(name, func(t *testing.T) {
 			dir := left(t)
@@ -77,7 +76,7 @@ func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
 			before := logSize(t, dir)
 			wantOpenError(t, explain(settle(t.Context(), path, time.Millisecond), path), "is locked by another program")
 			if after := logSize(t, dir); after != before {
-				t.Fatalf("the log has %d bytes, and had %d", after, before)
+				t.Fatalf("the log has %d bytes and had %d", after, before)
 			}
 			if err := other.Close(); err != nil {
 				t.Fatal(err)
@@ -89,8 +88,8 @@ func TestServerWaitsForReadersOfALogThatWasLeft(t *testing.T) {
 	}
 }
 
-// The log is moved into the database when it has become long, and written from its begin
-// again, unless a reader keeps it: then as soon as that has gone.
+// TestLogStaysSmall: a long log is moved into the database and started again; if a reader keeps it,
+// when the reader ends.
 func TestLogStaysSmall(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Serving: true})
 	defer closeNow(t, s)
@@ -100,7 +99,7 @@ func TestLogStaysSmall(t *testing.T) {
 		t.Fatal(err)
 	}
 	const page = 4096
-	// fill writes so many pages or more, in groups of a hundredth of what the log may have.
+	// fill writes at least that many pages, in groups of a hundredth of the maximum log.
 	fill := func(pages int) {
 		t.Helper()
 		for range pages * 100 / logPages {
@@ -121,13 +120,13 @@ func TestLogStaysSmall(t *testing.T) {
 	fill(5 * logPages)
 	grown := s.WALBytes()
 	if grown < 4*logPages*page {
-		t.Fatalf("the log has %d bytes though a reader keeps it", grown)
+		t.Fatalf("the log has %d bytes while a reader keeps it", grown)
 	}
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
 	fill(3 * logPages)
 	if size := s.WALBytes(); size > logBytes {
-		t.Errorf("the log has %d bytes after the reader had gone, of %d before", size, grown)
+		t.Errorf("the log has %d bytes after the reader has ended, and had %d", size, grown)
 	}
 }

@@ -11,18 +11,16 @@ import (
 )
 
 const (
-	// timeout is how long a lock is waited for that another process holds: longer
-	// than any of its transactions lasts.
+	// timeout is the maximum wait for a lock of another process. No transaction lasts longer.
 	timeout = 5 * time.Second
-	// maxReaders is how many reads run at once. Lists are answered from memory:
-	// only look-ups and the operators' commands read here.
+	// maxReaders is the maximum number of concurrent reads. Lists are served from memory, so
+	// there are few.
 	maxReaders = 4
 )
 
-// open returns a pool of at most n connections to a file, none of which is closed for being
-// idle: a new one costs a read of the schema. mode is rw or ro; a read-only connection also
-// does not write when it is closed. SQLite forgets settings with the connection, so they are
-// part of the name that each is opened by.
+// open returns a pool of at most n connections to a file. It keeps idle connections, because a new
+// one reads the schema. mode is rw or ro; a read-only connection does not checkpoint when it is
+// closed. Settings are per connection, so they are part of the data source name.
 func open(path, mode string, n int, settings ...string) *sql.DB {
 	query := url.Values{"mode": {mode}, "_pragma": settings, "_txlock": {"immediate"}}
 	name := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}
@@ -32,8 +30,8 @@ func open(path, mode string, n int, settings ...string) *sql.DB {
 	return db
 }
 
-// settings are those of a connection to a database that others may use; it waits so long
-// for their locks.
+// settings returns the settings of a connection to a file that other processes may use; wait is the
+// maximum wait for their locks.
 func settings(wait time.Duration) []string {
 	return []string{
 		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)",
@@ -41,13 +39,13 @@ func settings(wait time.Duration) []string {
 	}
 }
 
-// statements is what runs statements: the readers, or one connection, which prepares each once.
+// statements runs statements: the pool of readers, or a prepared connection.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// prepared is a pool of one connection. It keeps its statements, as SQLite takes longer to
+// prepared is a pool of one connection that prepares each statement once. SQLite takes longer to
 // parse most of them than to run them.
 type prepared struct {
 	db   *sql.DB
@@ -121,7 +119,7 @@ func (c conn) QueryEach(row func(i int, scan store.Scan) error, query string, ar
 	return nil
 }
 
-// eachRow calls row for every row of a result, and closes it.
+// eachRow calls row for every row of a result, and closes the result.
 func eachRow(row func(store.Scan) error, rows *sql.Rows, err error) error {
 	if err != nil {
 		return err
@@ -135,12 +133,11 @@ func eachRow(row func(store.Scan) error, rows *sql.Rows, err error) error {
 	return rows.Err()
 }
 
-// dialect is what only SQLite writes so.
+// dialect returns the SQL that only SQLite has.
 func dialect() store.Dialect {
 	return store.Dialect{
 		Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
-		// A deletion stays under a millisecond: it shares its transaction with creates
-		// that somebody waits for.
+		// A deletion takes less than a millisecond: it shares a transaction with creates.
 		CleanRows: 500,
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"petcat/internal/storetest"
 )
 
-// childVariable makes the test binary play a process that fails: its value is the
-// role and the data directory.
+// childVariable makes the test binary run as a failing process: its value is the role and the data
+// directory.
 const childVariable = "PETCAT_SQLITE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -65,8 +65,8 @@ func childStore(dir string, committed func([]petcat.RevisedCategory)) (*Store, e
 	return Open(context.Background(), Options{Dir: d, Environment: petcat.Production, Clock: clock.NewSystem(), Serving: true, CategoriesCommitted: committed})
 }
 
-// dies creates a category under an idempotency key, and is killed when the commit begins,
-// or when it is done and nobody was told.
+// dies creates a category with an idempotency key, and is killed before the commit, or after it and
+// before the response.
 func dies(dir string, committed bool) error {
 	kill := func() { _ = unix.Kill(os.Getpid(), unix.SIGKILL); select {} }
 	s, err := childStore(dir, func([]petcat.RevisedCategory) { kill() })
@@ -84,7 +84,7 @@ func dies(dir string, committed bool) error {
 		}
 	}
 	err = childCreate(s, "Dogs", "k")
-	return fmt.Errorf("it is alive: %w", err)
+	return fmt.Errorf("the process is alive: %w", err)
 }
 
 func childCreate(s *Store, name string, key petcat.IdempotencyKey) error {
@@ -96,9 +96,9 @@ func childCreate(s *Store, name string, key petcat.IdempotencyKey) error {
 	return err
 }
 
-// What was not committed is not there after a kill, what was committed is, and a
-// repetition with the same key makes it once.
-func TestKilledAroundTheCommit(t *testing.T) {
+// TestKilledAroundCommit: after a kill, only committed categories exist, and a retry with the same key
+// creates the category once.
+func TestKilledAroundCommit(t *testing.T) {
 	for role, want := range map[string][]string{"dies before commit": nil, "dies after a commit": {"Dogs"}} {
 		t.Run(role, func(t *testing.T) {
 			dir := t.TempDir()
@@ -112,14 +112,14 @@ func TestKilledAroundTheCommit(t *testing.T) {
 			wantNames(t, s, want...)
 			repeated, err := tryCreate(t.Context(), t, s, "Dogs", "k")
 			if err != nil || repeated.Category.ID != 1 || repeated.Replayed != (want != nil) {
-				t.Errorf("the repetition: %+v, %v", repeated, err)
+				t.Errorf("the retry: %+v, %v", repeated, err)
 			}
 			wantNames(t, s, "Dogs")
 		})
 	}
 }
 
-// reopenLog gives the open files of this process's write-ahead log another mode.
+// reopenLog changes the mode of this process's open files of the write-ahead log.
 func reopenLog(log string, mode int) error {
 	with, err := unix.Open(log, mode, 0)
 	if err != nil {
@@ -141,8 +141,7 @@ func reopenLog(log string, mode int) error {
 	return nil
 }
 
-// diskError lets every write to the log fail with an I/O error: its descriptors cannot
-// write.
+// diskError makes every write to the log fail with an I/O error: its descriptors cannot write.
 func diskError(dir string, early bool) error {
 	s, err := childStore(dir, nil)
 	if err != nil {
@@ -166,7 +165,7 @@ func diskError(dir string, early bool) error {
 			err = childCreate(s, "lost", "k")
 		}
 		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || attempt == 0 && !errors.Is(err, petcat.ErrOutcomeUnknown) {
-			return fmt.Errorf("create on a broken disk: %w, want %s, and that the outcome is unknown", err, petcat.CodeServiceUnavailable)
+			return fmt.Errorf("create on a broken disk: %w, want %s and an unknown outcome", err, petcat.CodeServiceUnavailable)
 		}
 		select {
 		case <-s.Failed():
@@ -178,7 +177,7 @@ func diskError(dir string, early bool) error {
 		return err
 	}
 	if err := childCreate(s, "too late", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
-		return fmt.Errorf("create after the disk came back: %w: the store must not trust it", err)
+		return fmt.Errorf("create after the disk works again: %w", err)
 	}
 	read := 0
 	if err := s.EachCategory(context.Background(), func(petcat.RevisedCategory) error { read++; return nil }); err != nil {
@@ -197,8 +196,8 @@ func diskError(dir string, early bool) error {
 	return nil
 }
 
-// sizeLimit lets every write past the present size of the log fail, by a limit on the size
-// of this process's files: there is no room, and then there is some again.
+// sizeLimit makes every write beyond the current size of the log fail, by a limit on the size of this
+// process's files, and then removes the limit.
 func sizeLimit(dir string) error {
 	s, err := childStore(dir, nil)
 	if err != nil {
@@ -213,20 +212,20 @@ func sizeLimit(dir string) error {
 		return err
 	}
 	if err := childCreate(s, "refused", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || !s.refused.Load() {
-		return fmt.Errorf("create without room: %w, want %s, and that nothing happened", err, petcat.CodeServiceUnavailable)
+		return fmt.Errorf("create on a full disk: %w, want %s and no effect", err, petcat.CodeServiceUnavailable)
 	}
 	limit.Cur = unix.RLIM_INFINITY
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
 	if err := childCreate(s, "afterwards", "k"); err != nil || s.refused.Load() {
-		return fmt.Errorf("create with room again: %w", err)
+		return fmt.Errorf("create after the limit: %w", err)
 	}
 	fmt.Println("as expected")
 	return s.Close()
 }
 
-func TestLimitOfTheSizeOfFilesIsAFullDisk(t *testing.T) {
+func TestFileSizeLimitIsFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	out, err := child(t, "size limit", dir)
 	if err != nil || !strings.Contains(out, "as expected") {
@@ -237,7 +236,7 @@ func TestLimitOfTheSizeOfFilesIsAFullDisk(t *testing.T) {
 	wantNames(t, s, "acknowledged", "afterwards")
 }
 
-func TestDiskErrorStopsWritingForGood(t *testing.T) {
+func TestDiskErrorStopsWrites(t *testing.T) {
 	for _, role := range []string{"disk error", "disk error early"} {
 		t.Run(role, func(t *testing.T) {
 			dir := t.TempDir()
@@ -248,7 +247,7 @@ func TestDiskErrorStopsWritingForGood(t *testing.T) {
 			s := openAt(t, dir, Options{Serving: true})
 			defer closeNow(t, s)
 			if got := storetest.Names(t, s); len(got) == 0 || got[0] != "acknowledged" {
-				t.Errorf("after the next start there is %q", got)
+				t.Errorf("after the next start the categories are %q", got)
 			}
 			create(t, s, "next")
 		})

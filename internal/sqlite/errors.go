@@ -16,10 +16,10 @@ import (
 	"petcat/internal/store"
 )
 
-// errUncertain means that the file under the database's name may lack committed data.
-var errUncertain = errors.New("what was written may be lost")
+// errUncertain means that the file under the database's name may lack commits.
+var errUncertain = errors.New("commits may be lost")
 
-// kind is what an error says about the file.
+// kind is the cause of an error of the file.
 type kind int
 
 const (
@@ -62,9 +62,8 @@ func kindOf(err error) kind {
 // stops reports whether nothing may be written any more after an error.
 func stops(err error) bool { return kindOf(err) >= damaged }
 
-// WithCause adds what the system says to an error of a file. SQLite has one number only for
-// writes that fail because a quota or a limit leaves no room, and because the disk is broken:
-// another write finds out.
+// WithCause adds the error of the operating system to an error of a file. SQLite has one number for a
+// broken disk and for a disk quota or limit on file sizes: another write shows which it is.
 func WithCause(err error, path string) error {
 	var cause error
 	if e, ok := errors.AsType[*driversqlite.Error](err); ok {
@@ -72,11 +71,11 @@ func WithCause(err error, path string) error {
 		case lib.SQLITE_FULL:
 			cause = syscall.ENOSPC
 		case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
-			// Beside the database, as far from the begin as it and its log end.
+			// In a file beside the database, at the offset where the longer of it and its log ends.
 			var f *os.File
 			if f, cause = os.CreateTemp(filepath.Dir(path), ".petcat-*"); cause == nil {
 				_, cause = f.WriteAt(make([]byte, 64<<10), max(fileSize(path), fileSize(path+"-wal")))
-				cause = errors.Join(cause, f.Close(), os.Remove(f.Name())) // #nosec G703 -- it has just been made
+				cause = errors.Join(cause, f.Close(), os.Remove(f.Name())) // #nosec G703 -- the file was just created
 			}
 		}
 	}
@@ -95,12 +94,11 @@ func fileSize(path string) int64 {
 	return info.Size()
 }
 
-// maxPath is the length of the longest path that SQLite opens, in bytes; it needs 8 more for the
-// names of other files.
+// maxPath is the maximum length of a path that SQLite opens, in bytes: its limit is 512, and the
+// suffixes of other files need 8.
 const maxPath = 504
 
-// explain turns an error of the database into a [petcat.UnusableError], whose sentence is for
-// operators.
+// explain turns an error of the database into a [petcat.UnusableError] for operators.
 func explain(err error, path string) error {
 	if _, ok := errors.AsType[*petcat.UnusableError](err); ok || err == nil {
 		return err
@@ -125,8 +123,8 @@ func explain(err error, path string) error {
 	}
 }
 
-// translate turns an error of the database into one of the domain. Errors of the
-// domain, and those of a caller's context, pass as they are.
+// translate turns an error of the database into an error of the domain. It keeps errors of the
+// domain and of the caller's context.
 func (s *Store) translate(err error, doing string) error {
 	if err == nil {
 		return nil

@@ -17,7 +17,7 @@ import (
 	"petcat/internal/store"
 )
 
-// applicationID is "pcat": it marks a file as ours in its header. A migration does it.
+// applicationID is "pcat". The first migration writes it to the header of the file.
 const applicationID = 0x70636174
 
 //go:embed *.sql
@@ -27,25 +27,24 @@ func migrations() []string {
 	return schema.Migrations(tables, strings.NewReplacer(" BOOLEAN", " INTEGER"))
 }
 
-// settle moves a log that is left into the database and empties it. It needs the
-// database alone, and waits so long for that. A log that was left by
-// a process whose sync failed may hold commits that are in memory only, and so may
-// pages that this process moved: a power cut would take them, and everything that
-// is appended after them. Nobody else has the database open, so nothing is known
-// of what was moved: all of the log is written and synced anew.
+// settle checkpoints and empties a log that another process left. It needs exclusive access to the
+// database, and waits for it. If the sync of that process failed, its commits in the log and the
+// pages that it moved to the database may be only in memory: a power cut would lose them and
+// everything that is appended to them. With exclusive access SQLite does not know which pages were
+// moved, so it writes and syncs all of the log again.
 func settle(ctx context.Context, path string, wait time.Duration) error {
 	if fileSize(path+"-wal") == 0 {
 		return nil
 	}
-	// Before anything is read: the mode decides how the log is opened.
+	// The mode must be set before the first read, which opens the log.
 	db := open(path, "rw", 1, append([]string{"locking_mode(EXCLUSIVE)"}, settings(wait)...)...)
 	_, err := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
 	return errors.Join(err, db.Close())
 }
 
-// migrate refuses files of other programs, and runs the migrations that a file has not had, in
-// one transaction: several processes may open it at once. How many it has had is its
-// user_version. This program works with a file that has had more than it knows.
+// migrate refuses files of other programs, and runs the missing migrations in one transaction,
+// because several processes may open the file at once. user_version is the number of migrations that
+// the file has. This program works with a file that has more of them.
 func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) error {
 	const query = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
 	var id, had, objects int
@@ -68,7 +67,7 @@ func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) 
 	}
 	scripts := append(slices.Clone(migrations[had:]), fmt.Sprintf("PRAGMA user_version = %d", len(migrations)))
 	if _, err := tx.ExecContext(ctx, strings.Join(scripts, "")); err != nil {
-		return fmt.Errorf("change the schema: %w", err)
+		return fmt.Errorf("migrate: %w", err)
 	}
 	return tx.Commit()
 }
@@ -80,7 +79,7 @@ type File struct {
 	db *sql.DB
 }
 
-// Close closes the file, if there is one.
+// Close closes the file. A nil File does nothing.
 func (f *File) Close() error {
 	if f == nil {
 		return nil
@@ -88,16 +87,15 @@ func (f *File) Close() error {
 	return f.db.Close()
 }
 
-// EditFile opens a database file that nobody else has open, for writing. An empty file gets
-// the tables of the schema, and an older one is brought up to date. It needs neither a log nor
-// syncs: its writer syncs it in the end, or throws it away.
+// EditFile opens a database file for writing and migrates its schema. No other process may have it
+// open. It has no log and does not sync: the caller syncs the file at the end, or removes it.
 func EditFile(ctx context.Context, path string) (*File, error) {
 	db := open(path, "rw", 1, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
 	return opened(ctx, db, migrate(ctx, db, path, migrations()))
 }
 
-// ReadBackup opens a backup, to which nobody writes. It returns a [petcat.UnusableError] if it is
-// not of petcat, of a newer version, or not finished.
+// ReadBackup opens a backup. It returns a [petcat.UnusableError] if the file is not a backup of petcat,
+// not finished, or of a newer version.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
 	db := open(path, "ro", 1, settings(timeout)...)
 	return opened(ctx, db, identifyBackup(ctx, db))
@@ -123,7 +121,7 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 		return petcat.Unusablef(err, "it is not a backup of petcat, or its beginning is damaged")
 	case sums == 0:
 		return petcat.Unusablef(nil, "it is not a finished backup (it has no table checksum)")
-	case version > known: // what this program does not know would be lost
+	case version > known: // a restore would lose the unknown tables
 		return petcat.Unusablef(nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
 	default:
 		return nil
@@ -133,16 +131,16 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 // copyInto copies a database into an empty file.
 const copyInto = "VACUUM INTO ?"
 
-// Backup copies the database into an empty file, as of one moment, on a connection of its
-// own. The writer goes on; until the end, the write-ahead log can only grow.
+// Backup copies a snapshot of the database into an empty file, on a separate connection. Writes
+// continue, and the write-ahead log grows until the end.
 func (s *Store) Backup(ctx context.Context, to store.Copy) error {
 	db := open(s.path, "ro", 1, settings(timeout)...)
 	_, err := db.ExecContext(ctx, copyInto, to.Path())
 	return s.translate(errors.Join(WithCause(err, to.Path()), db.Close()), "copy the database")
 }
 
-// Restore puts a copy of a backup into a data directory without data. After an error there
-// is still no data. The caller holds the server's lock.
+// Restore copies a backup into a data directory without data. After an error it still has no data.
+// The caller must hold the server lock.
 func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, path string, c clock.Clock) error {
 	draft, err := dir.DraftDatabase()
 	if err != nil {
@@ -155,7 +153,7 @@ func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, path string
 	return draft.Keep()
 }
 
-// restore copies a backup into an empty file, and turns it into a database that can be served.
+// restore copies a backup into an empty file, and makes it a database that a server can open.
 func restore(ctx context.Context, into string, by petcat.Actor, path string, at time.Time) error {
 	from, err := ReadBackup(ctx, path)
 	if err != nil {
@@ -175,7 +173,7 @@ func restore(ctx context.Context, into string, by petcat.Actor, path string, at 
 	return errors.Join(err, f.Close())
 }
 
-// Integrity asks SQLite for damage of the file, and returns one sentence for each finding.
+// Integrity checks the file for damage, and returns one sentence for each finding.
 func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
 	findings, err = integrity(conn{ctx, s.readers})
 	return findings, s.translate(err, "check the file")
@@ -193,13 +191,13 @@ func integrity(c store.Conn) (findings []string, err error) {
 		findings = append(findings, text)
 		return err
 	}, query)
-	if kindOf(err) == damaged { // some damage stops the check itself
+	if kindOf(err) == damaged { // some damage ends the check
 		return append(findings, "the file is damaged: "+err.Error()), nil
 	}
 	return findings, err
 }
 
-// Alone runs fn: no other node uses the data.
+// Alone runs fn. No other node uses the data.
 func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error) {
 	return true, fn(ctx)
 }

@@ -63,7 +63,7 @@ func closeNow(t *testing.T, s *Store) {
 	}
 }
 
-// filled returns a directory with a closed database in it.
+// filled returns a directory with a closed database.
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func filled(t *testing.T) string {
 	return dir
 }
 
-// execute changes a database behind the store's back.
+// execute changes a database directly.
 func execute(t *testing.T, path, query string) {
 	t.Helper()
 	db := open(path, "rwc", 1)
@@ -96,7 +96,7 @@ func execute(t *testing.T, path, query string) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestRefusedFiles(t *testing.T) {
 	const foreign = "is the database of another program"
 	for _, tt := range []struct {
 		name    string
@@ -108,13 +108,13 @@ func TestRefusals(t *testing.T) {
 		{"a text file", func(t *testing.T, path string) {
 			write(t, path, bytes.Repeat([]byte("All work and no play. "), 1000))
 		}, Options{}, "is not a database or is damaged"},
-		{"a scribbled header", func(t *testing.T, path string) { overwrite(t, path, 0, 100) }, Options{}, "is not a database or is damaged"},
-		{"a scribbled schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }, Options{}, "is not a database or is damaged"},
+		{"damaged header", func(t *testing.T, path string) { overwrite(t, path, 0, 100) }, Options{}, "is not a database or is damaged"},
+		{"damaged schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }, Options{}, "is not a database or is damaged"},
 		{"another program's database", func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, "CREATE TABLE theirs (x)")
 		}, Options{}, foreign},
-		{"another program's mark", func(t *testing.T, path string) {
+		{"another program's application_id", func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, "PRAGMA application_id = 7")
 		}, Options{}, foreign},
@@ -163,7 +163,7 @@ func overwrite(t *testing.T, path string, from, n int) {
 	write(t, path, b)
 }
 
-func TestDamageBeyondTheSchemaIsFoundByReading(t *testing.T) {
+func TestReadFindsDamagedRows(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, database)
 	// The rows of 200 categories are in the last pages; the schema is before them.
@@ -177,7 +177,7 @@ func TestDamageBeyondTheSchemaIsFoundByReading(t *testing.T) {
 	wantOpenError(t, err, "is not a database or is damaged")
 }
 
-// TestLibrary: older ones can corrupt a database whose log begins anew while another
+// TestLibrary: older versions can corrupt a database if the log is started again while another
 // connection commits.
 func TestLibrary(t *testing.T) {
 	if lib.SQLITE_VERSION_NUMBER < 3_051_003 {
@@ -224,7 +224,7 @@ func TestSettingsOfEachConnection(t *testing.T) {
 	}
 }
 
-func TestManyOpenFreshDataAtOnce(t *testing.T) {
+func TestConcurrentFirstOpen(t *testing.T) {
 	dir := t.TempDir()
 	datasets := make([]string, 8)
 	var wg sync.WaitGroup
@@ -249,8 +249,8 @@ func TestManyOpenFreshDataAtOnce(t *testing.T) {
 	}
 }
 
-// TestMigrations: a file that has had fewer migrations gets the others, and one that has had
-// more, of a newer version, is served.
+// TestMigrations: a file gets missing migrations, and one with more migrations, of a newer version,
+// works.
 func TestMigrations(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, database)
@@ -280,7 +280,7 @@ func TestUnusualPath(t *testing.T) {
 	}
 }
 
-// TestLongPath: SQLite does not open files with long paths, and does not say why.
+// TestLongPath: SQLite does not open a file with a long path, and its error does not name the cause.
 func TestLongPath(t *testing.T) {
 	part := strings.Repeat("x", 100)
 	_, err := tryOpen(t, filepath.Join(t.TempDir(), part, part, part, part, part), Options{})

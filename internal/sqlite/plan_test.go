@@ -13,7 +13,7 @@ import (
 	"petcat/internal/store"
 )
 
-// watched is the engine, which tells how SQLite is going to find what is read.
+// watched is an engine that records the query plans of reads.
 type watched struct {
 	engine
 	plan *[]string
@@ -48,9 +48,8 @@ func (e explained) QueryContext(ctx context.Context, query string, args ...any) 
 	return e.statements.QueryContext(ctx, query, args...) //nolint:sqlclosecheck // the caller closes them
 }
 
-// TestPagesComeFromIndexes: a page costs what is in it, however many pets and orders
-// there are.
-func TestPagesComeFromIndexes(t *testing.T) {
+// TestPagesUseIndexes: the cost of a page does not depend on the number of pets and orders.
+func TestPagesUseIndexes(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	var plan []string
@@ -98,9 +97,9 @@ func TestPagesComeFromIndexes(t *testing.T) {
 	}
 }
 
-// TestUsageComesFromIndexes: the usage of an account costs what there is of it, however
-// many accounts there are.
-func TestUsageComesFromIndexes(t *testing.T) {
+// TestUsageUsesIndexes: the cost of reading an account's usage does not depend on the number of
+// accounts.
+func TestUsageUsesIndexes(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	var plan []string

@@ -1,23 +1,20 @@
 // Package sqlite stores everything in one SQLite file: it provides connections,
 // commits and migrations, and package store the operations.
 //
-// All writes go through one goroutine with one connection (writer.go),
-// which commits whatever is waiting as one transaction: rows, revisions, idempotency
-// keys and audit entries together, synced to the disk before any response. What the
-// domain refuses is rolled back alone. Reads have connections of their own,
-// which cannot write. Other processes, such as the command line, may open the same
-// file at the same time.
+// All writes go through one goroutine with one connection (writer.go), which commits all
+// queued operations in one transaction: rows, revisions, idempotency keys and audit entries
+// are synced to the disk before any response. An operation that the domain refuses is rolled
+// back alone. Reads have separate, read-only connections. Other processes, such as the command
+// line, may open the same file at the same time.
 //
-// It refuses to open a file that is not a petcat database, is damaged or belongs to
-// another environment, and to run with weaker durability than it promises; an
-// [petcat.UnusableError] says which, and what to do.
+// It refuses to open a file that is not a petcat database, is damaged or belongs to another
+// environment. The error is a [petcat.UnusableError] with the remedy.
 //
-// When the disk is full, read-only or locked for long, writes fail with
-// service_unavailable and recover by themselves; a quota and a limit of the size of files
-// are like a full disk. After an error of the disk itself, or of its sync, or when the file
-// is no longer where it was, nothing is written any more: all writes fail, and
-// [Store.Failed] tells the program to end, so that its next start begins with what is on
-// the disk. errors.go says which error is which.
+// While the disk is full or read-only, or another process locks the file, writes fail with
+// service_unavailable; they recover by themselves. A disk quota and a limit on file sizes count
+// as a full disk. After a failed write or sync, or if the file was moved or removed, all writes
+// fail for good and [Store.Failed] is closed: the program must end, and recover from the disk
+// when it starts again. errors.go classifies the errors.
 package sqlite
 
 import (
@@ -37,21 +34,21 @@ import (
 	"petcat/internal/store"
 )
 
-// Options says how to open a Store.
+// Options are the options of a Store.
 type Options struct {
 	Dir         *datadir.Dir
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
 	Logger      *slog.Logger // nil: no log
-	// Serving says that the caller holds the directory's server lock: it alone
-	// settles and moves the write-ahead log.
+	// Serving is true if the caller holds the server lock of the directory. Only a server
+	// checkpoints the write-ahead log.
 	Serving bool
-	// CategoriesCommitted, when set, is given each group's new categories, by id
-	// ascending, after they are durable and before anybody is answered. It is called by
-	// one goroutine at a time.
+	// CategoriesCommitted, if not nil, is called with the changed categories of each group, by
+	// ascending id, after they are durable and before any caller is answered. Calls do not
+	// overlap.
 	CategoriesCommitted func([]petcat.RevisedCategory)
-	// CommitObserved, when set, is told the size of each group of writes and how
-	// long it took.
+	// CommitObserved, if not nil, is called with the size of each group of writes and the
+	// duration of its commit.
 	CommitObserved func(group int, d time.Duration)
 }
 
@@ -60,16 +57,15 @@ type Store struct {
 	*store.Store
 	options         Options
 	path            string
-	life            context.Context //nolint:containedctx // of writes, which belong to no single caller; it never ends
+	life            context.Context //nolint:containedctx // of groups of writes, which have no single caller; it never ends
 	writes, readers *sql.DB         // writes has one connection
 	writer          writer
 	group           *groupcommit.Committer[*op]
-	refused         atomic.Bool // the last write found no room, or no right to write
+	refused         atomic.Bool // the last write failed because the disk is full or not writable
 }
 
-// Open opens the database in a data directory, makes it if there is none, and brings its
-// schema up to date. It returns a [petcat.UnusableError] for a database that cannot be used, and
-// what package datadir returns.
+// Open opens or creates the database in a data directory, and migrates its schema. It returns a
+// [petcat.UnusableError] for a database that cannot be used.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -97,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// prepare makes sure that the file is ours and has all tables and a write-ahead log.
+// prepare checks and migrates the file, and turns on the write-ahead log.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.writes, s.path, migrations()); err != nil {
 		return err
@@ -115,22 +111,21 @@ func (s *Store) prepare(ctx context.Context) error {
 	if _, err := s.writes.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
 		return err
 	}
-	// The mode is a setting of the file, which stays. Of several processes that change it at
-	// once, SQLite lets none wait for the others.
+	// The mode is stored in the file. busy_timeout does not apply to processes that change it at
+	// the same time.
 	return s.whileLocked(func() error {
 		_, err := s.writes.ExecContext(ctx, "PRAGMA journal_mode = WAL")
 		return err
 	})
 }
 
-// Close commits what is waiting, moves the write-ahead log into the database and
-// closes it. No other call may follow or be under way.
+// Close commits the queued operations, checkpoints the write-ahead log and closes the database. No
+// other call may follow or be in progress.
 func (s *Store) Close() error {
 	s.group.Close()
 	if s.group.Err() != nil {
-		// The last connection to be closed moves the log into the database. After
-		// a failure of the disk nothing is to be written, so the readers go last:
-		// they cannot.
+		// Closing the last connection checkpoints the log. After a disk failure nothing may be
+		// written, so the read-only connections are closed last.
 		return errors.Join(s.writes.Close(), s.readers.Close())
 	}
 	return s.translate(errors.Join(s.readers.Close(), s.writes.Close()), "close")
@@ -151,7 +146,7 @@ func (e engine) Create(ctx context.Context, c *store.Create) error {
 	return err
 }
 
-// Write is Change: nobody else can write meanwhile in any case.
+// Write is Change, because there is only one writer.
 func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error { return fn(t.Conn) })
 }
@@ -177,12 +172,11 @@ func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) err
 	return e.translate(conn{ctx, e.readers}.Query(row, query, args...), doing)
 }
 
-// Failed is closed when the store has stopped writing for good; [Store.Err] then
-// says why. The program is to end and start again from what is on the disk.
+// Failed is closed when the store has stopped writing for good; [Store.Err] then returns the reason.
+// The program must end and start again.
 func (s *Store) Failed() <-chan struct{} { return s.group.Failed() }
 
-// Err returns a [petcat.UnusableError] that says why the store stopped writing, nil while it has
-// not.
+// Err returns a [petcat.UnusableError] if the store has stopped writing for good.
 func (s *Store) Err() error {
 	err := s.group.Err()
 	if err == nil {
@@ -194,20 +188,19 @@ func (s *Store) Err() error {
 // Stats is the state of a store for metrics.
 type Stats struct {
 	Waiting int    // writes in the queue
-	Shed    uint64 // writes refused so far because too many waited
+	Shed    uint64 // writes refused so far because the queue was full
 }
 
-// Stats returns the state of the store. It does not touch the disk, so it can be asked
-// while that does not respond.
+// Stats returns the state of the store, without access to the disk, which may hang.
 func (s *Store) Stats() Stats {
 	return Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed()}
 }
 
-// WALBytes returns the size of the write-ahead log, as a file, 0 if there is none.
+// WALBytes returns the size of the file of the write-ahead log, 0 if there is none.
 func (s *Store) WALBytes() int64 { return fileSize(s.path + "-wal") }
 
-// Check asks the database whether it answers and, after a write that was refused, whether
-// writes work again. It returns why not.
+// Check checks whether the database answers and, if the last write was refused, whether writes work
+// again.
 func (s *Store) Check(ctx context.Context) error {
 	var one int
 	err := s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one)

@@ -15,7 +15,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// openAt opens a store in a directory; the test closes it.
+// openAt opens a store in a directory. The test must close it.
 func openAt(t *testing.T, path string, o Options) *Store {
 	t.Helper()
 	s, err := tryOpen(t, path, o)

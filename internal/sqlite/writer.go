@@ -17,18 +17,18 @@ import (
 type op struct {
 	create  *store.Create // nil: change
 	change  func(*store.Tx) error
-	account petcat.AccountID // whose request it is, 0 for the operator's
-	outcome error            // of this operation alone
+	account petcat.AccountID // of the request; 0 for an operator
+	outcome error            // of this operation only
 }
 
-// writer is what only the committer's goroutine uses.
+// writer is the state of the committer's goroutine.
 type writer struct {
 	conn   conn
-	file   os.FileInfo   // what the path named when the store was opened
-	tries  int           // how often the lock is tried, once a millisecond
-	ended  clock.Reading // when the last group ended
-	paused clock.Reading // when the lock was left to others last
-	moved  int           // how many pages the log had when moving it was last tried
+	file   os.FileInfo   // the database file when the store was opened
+	tries  int           // maximum attempts to lock the database, one per millisecond
+	ended  clock.Reading // end of the last group
+	paused clock.Reading // last time when other processes could take the lock
+	moved  int           // pages of the log at the last attempt to move it
 }
 
 // commit makes a group durable. It is the committer's function.
@@ -47,12 +47,12 @@ func (s *Store) commit(group []*op) error {
 	if !stops(err) {
 		return s.translate(err, "commit")
 	}
-	s.options.Logger.Error("writes are stopped after a disk failure: restart the program to recover from what is on disk", "error", err)
+	s.options.Logger.Error("writes stopped after a disk failure", "error", err)
 	return groupcommit.Poison(err)
 }
 
-// transact runs a group in one transaction, and returns the categories that were changed. What
-// the domain refuses is an operation's own outcome.
+// transact runs a group in one transaction, and returns the changed categories. An operation that the
+// domain refuses has the error as its outcome.
 func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	c := s.writer.conn
 	if err := s.begin(); err != nil {
@@ -61,7 +61,7 @@ func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	committed := false
 	defer func() {
 		if !committed {
-			_, _ = c.Exec("ROLLBACK") // SQLite itself has done it after some errors
+			_, _ = c.Exec("ROLLBACK") // after some errors SQLite has rolled back itself
 		}
 	}()
 	var n store.Sequences
@@ -86,14 +86,14 @@ func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	_, err := c.Exec("COMMIT")
 	err = WithCause(err, s.path)
 	committed = err == nil
-	if kind := kindOf(err); err != nil && kind != noRoom && kind != locked { // without room, the mark that ends a group was not written
+	if kind := kindOf(err); err != nil && kind != noRoom && kind != locked { // on a full disk, the commit record was not written
 		err = fmt.Errorf("commit: %w: %w", errUncertain, err)
 	}
 	return t.ChangedCategories(), err
 }
 
-// change runs an operation. If it is wrong, what it wrote is undone. It returns an error that
-// is the whole group's.
+// change runs an operation. If only the operation is wrong, it is rolled back and has the error as
+// its outcome. Other errors, which change returns, are those of the group.
 func change(t *store.Tx, o *op) error {
 	before := *t
 	if _, err := t.Exec("SAVEPOINT operation"); err != nil {
@@ -111,9 +111,8 @@ func change(t *store.Tx, o *op) error {
 	return err
 }
 
-// checkFile makes sure that what is written can be found again. SQLite does not
-// notice when its file is removed: it would go on writing to a file that has no
-// name, and every acknowledgement would be a lie. The look costs 2 us per group.
+// checkFile returns an error if the path does not name the open file any more. SQLite would continue
+// to write to a removed file, and the commits would be lost. It takes 2 us per group.
 func (s *Store) checkFile() error {
 	file, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(file, s.writer.file) {
@@ -122,14 +121,14 @@ func (s *Store) checkFile() error {
 	return nil
 }
 
-// A busy server leaves the lock to other processes for a moment now and then: those look
-// once a millisecond, and would miss the gaps between its transactions.
+// A busy server leaves the lock to other processes for a pause at an interval. They try once a
+// millisecond, and would miss the gaps between its transactions.
 const (
 	pause      = 2 * time.Millisecond
 	pauseEvery = 50 * time.Millisecond
 )
 
-// begin begins a transaction, with the database's lock for writing.
+// begin begins a transaction with the write lock of the database.
 func (s *Store) begin() error {
 	w := &s.writer
 	switch now := s.options.Clock.Read(); {
@@ -145,8 +144,8 @@ func (s *Store) begin() error {
 	})
 }
 
-// whileLocked runs fn until another process does not hold the lock that it needs. SQLite's own
-// way to wait sleeps longer and longer, and would miss the pauses of a busy server.
+// whileLocked retries fn while another process holds the lock. SQLite's busy handler backs off, and
+// would miss the pauses of a busy server.
 func (s *Store) whileLocked(fn func() error) error {
 	for try := 1; ; try++ {
 		if err := fn(); kindOf(err) != locked || try == s.writer.tries {
@@ -156,28 +155,27 @@ func (s *Store) whileLocked(fn func() error) error {
 	}
 }
 
-// logPages is how long the write-ahead log may become before it is moved into the database:
-// 4 MB. Longer ones are not faster, because a log that is used again needs no
-// growing file.
+// logPages is the length of the write-ahead log at which it is checkpointed: 4 MB. A longer log is
+// not faster, because SQLite reuses its file.
 const logPages = 1000
 
-// logBytes is what is left of the log's file when it begins anew: all of it, unless a
+// logBytes is the maximum size of the log's file after a checkpoint. The file is larger only if a
 // reader kept the log for long.
 const logBytes = 2 * logPages * 4096
 
-// checkpoint moves the log into the database when it has become long, as far as readers let
-// it; the next transaction then begins the log anew. Without room that has to wait. It runs
-// between two groups, because a log that others append to meanwhile is never done with.
+// checkpoint moves a long log into the database, as far as readers allow; the next transaction then
+// starts the log again. On a full disk it has to wait. It runs between two groups, because it cannot
+// finish while transactions append to the log.
 //
-// SQLite's own checkpoint throws its result away: pages whose sync has failed may be gone, and
-// the next sync, which reports success, would let the log be overwritten that still holds them.
+// SQLite's automatic checkpoint ignores its result: after a failed sync, pages may be lost, and the
+// next sync would succeed and let SQLite overwrite the log that still has them.
 func (s *Store) checkpoint() error {
 	w := &s.writer
 	pages, err := s.logLength("NOOP")
 	if pages < w.moved {
-		w.moved = 0 // the log has begun anew
+		w.moved = 0 // the log was started again
 	}
-	// What a reader keeps in the log is not tried again with each group: each try
+	// Pages that a reader keeps in the log are not retried with each group, because each attempt
 	// sorts the whole log.
 	if err == nil && pages-w.moved >= logPages {
 		w.moved = pages
@@ -186,11 +184,11 @@ func (s *Store) checkpoint() error {
 	if err = WithCause(err, s.path); err == nil || stops(err) {
 		return err
 	}
-	s.options.Logger.Warn("the checkpoint failed; the write-ahead log grows until one succeeds; nothing is lost", "error", err)
+	s.options.Logger.Warn("checkpoint failed; the write-ahead log grows until one succeeds", "error", err)
 	return nil
 }
 
-// logLength returns how many pages the log has, after a checkpoint of a mode. NOOP does nothing.
+// logLength runs a checkpoint in a mode and returns the number of pages of the log. NOOP moves none.
 func (s *Store) logLength(mode string) (pages int, err error) {
 	var busy, moved int
 	err = s.writer.conn.Query(func(scan store.Scan) error { return scan(&busy, &pages, &moved) }, "PRAGMA wal_checkpoint("+mode+")")

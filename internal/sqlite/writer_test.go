@@ -34,7 +34,7 @@ func TestCloseEmptiesTheLog(t *testing.T) {
 	wantNames(t, again, "Dogs")
 }
 
-func TestFullDiskHealsByItself(t *testing.T) {
+func TestRecoveryFromFullDisk(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	create(t, s, "before")
@@ -51,27 +51,27 @@ func TestFullDiskHealsByItself(t *testing.T) {
 	wantUnavailable(t, err)
 	select {
 	case <-s.Failed():
-		t.Fatalf("the store gave up for good: %v", s.Err())
+		t.Fatalf("the store has stopped writing for good: %v", s.Err())
 	default:
 	}
 	if !s.refused.Load() {
-		t.Error("the store does not tell that the disk is full")
+		t.Error("the check does not report the full disk")
 	}
 	limit("1000000")
 	if err := s.Check(t.Context()); err != nil || s.refused.Load() {
-		t.Errorf("there is room again: %v", err)
+		t.Errorf("after the disk was full: %v", err)
 	}
 	count := len(storetest.Names(t, s))
 	created, err := tryCreate(t.Context(), t, s, "after", "")
 	if err != nil {
-		t.Fatalf("there is room again: %v", err)
+		t.Fatalf("after the disk was full: %v", err)
 	}
 	if int(created.Category.ID) != count+1 {
 		t.Errorf("the next id is %d after %d categories", created.Category.ID, count)
 	}
 }
 
-func TestLockedDatabaseHealsByItself(t *testing.T) {
+func TestRecoveryFromLockedDatabase(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir, Options{})
 	defer closeNow(t, s)
@@ -93,8 +93,7 @@ func TestLockedDatabaseHealsByItself(t *testing.T) {
 	wantNames(t, s, "after")
 }
 
-// A server that always has something to write lets others in between two of its
-// transactions.
+// TestBusyServerLetsOthersWrite: other processes can write while a server always has writes.
 func TestBusyServerLetsOthersWrite(t *testing.T) {
 	dir := t.TempDir()
 	s, other := openAt(t, dir, Options{Serving: true}), openAt(t, dir, Options{})
@@ -142,13 +141,13 @@ func TestRemovedOrReplacedFileStopsTheWriter(t *testing.T) {
 			wantUnavailable(t, err)
 			<-s.Failed()
 			if s.Err() == nil {
-				t.Error("the store does not tell that it failed")
+				t.Error("Failed is not closed")
 			}
 		})
 	}
 }
 
-func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
+func TestBadWriteFailsAlone(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	broken := errors.New("broken")
@@ -167,7 +166,7 @@ func TestOneBadWriteDoesNotHurtItsGroup(t *testing.T) {
 		}}
 	}
 	first, bad, refused, second := good(), wrong(broken), wrong(petcat.Errorf(petcat.CodeInvalidField, "no")), good()
-	// The committer's goroutine has nothing to do meanwhile.
+	// The committer's goroutine is idle.
 	if err := s.commit([]*op{first, bad, refused, second}); err != nil {
 		t.Fatalf("the group failed: %v", err)
 	}
