@@ -175,7 +175,7 @@ func TestOperatorLooks(t *testing.T) {
 		if link := petcat(t, place, "account", "link", "acme"); !strings.Contains(link, "\n"+n.api+"/account/sign-in#") {
 			t.Errorf("the link is not to the node at %s: %s", n.api, link)
 		}
-		if o := run(t, placed(place, "doctor")...); !strings.Contains(o.stdout, "it is ready") {
+		if o := run(t, placed(place, "doctor")...); !strings.Contains(o.stdout, "the node is ready") {
 			t.Errorf("doctor does not say that the node is ready: %+v", o)
 		}
 		if o := run(t, "version"); o.code != exitDone || !strings.HasPrefix(o.stdout, "version ") {

@@ -100,7 +100,7 @@ func (s *Schedule) Check(ctx context.Context) {
 	if _, err := s.Store.Alone(ctx, s.make); err != nil && ctx.Err() == nil {
 		s.wait = min(retryAfter, s.Every)
 		s.Failures.Add(1)
-		s.Logger.ErrorContext(ctx, "a scheduled backup failed; older ones are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)
+		s.Logger.ErrorContext(ctx, "scheduled backup failed; older backups are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)
 	}
 }
 

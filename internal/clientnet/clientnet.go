@@ -1,6 +1,5 @@
-// Package clientnet finds the client address of a request, also behind trusted
-// proxies, and which addresses count as one client: an IPv4 address by itself, and IPv6
-// addresses by their /64, which is what one subscriber gets.
+// Package clientnet finds the client address of a request, also behind trusted proxies, and maps
+// addresses to clients: an IPv4 address, or an IPv6 /64, the usual network of one subscriber.
 package clientnet
 
 import (
@@ -8,13 +7,13 @@ import (
 	"net/netip"
 )
 
-// Net is what counts as one client. All invalid addresses are one.
+// Net identifies a client. All invalid addresses are the same client.
 type Net struct {
 	bits uint64
 	v4   bool
 }
 
-// Of returns the client that an address belongs to.
+// Of returns the client of an address.
 func Of(a netip.Addr) Net {
 	a = a.Unmap()
 	if a.Is4() {

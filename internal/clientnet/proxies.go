@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// Proxies are the proxies whose headers are trusted. A nil *Proxies trusts none.
+// Proxies are the trusted proxies. A nil *Proxies trusts none.
 type Proxies struct {
 	networks []netip.Prefix
 	logger   *slog.Logger
-	warn     sync.Once // an address could not be read
+	warn     sync.Once // for an invalid address
 }
 
-// NewProxies returns the proxies in these networks, nil if there are none. The first address
-// of a client that cannot be read is logged.
+// NewProxies returns the proxies in the networks, nil if there are none. It logs the first invalid
+// client address.
 func NewProxies(networks []netip.Prefix, logger *slog.Logger) *Proxies {
 	if len(networks) == 0 {
 		return nil
@@ -25,24 +25,23 @@ func NewProxies(networks []netip.Prefix, logger *slog.Logger) *Proxies {
 	return &Proxies{networks: networks, logger: logger}
 }
 
-// Contain reports whether an address is that of a trusted proxy.
+// Contain reports whether an address is a trusted proxy.
 func (p *Proxies) Contain(a netip.Addr) bool {
 	return p != nil && slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// Remote returns the address of the connection's other end from a request's RemoteAddr.
+// Remote parses the RemoteAddr of a request.
 func Remote(remoteAddr string) netip.Addr {
 	address, err := netip.ParseAddrPort(remoteAddr)
 	if err != nil {
-		return netip.IPv6Unspecified() // a Unix socket, say: all its clients count as one
+		return netip.IPv6Unspecified() // for example a Unix socket: all its clients count as one
 	}
 	return address.Addr().Unmap()
 }
 
-// Client returns the address of the client of a request: that of the connection, or, if that
-// is a trusted proxy, the last address in X-Forwarded-For that is not one. A client can
-// invent everything before that address. Without X-Forwarded-For, it is read from Forwarded
-// (RFC 7239).
+// Client returns the client address of a request: the address of the connection, or if that is a
+// trusted proxy, the last address in X-Forwarded-For that is not. Addresses before it may be
+// forged. Without X-Forwarded-For, Client uses Forwarded (RFC 7239).
 func (p *Proxies) Client(remoteAddr string, h http.Header) netip.Addr {
 	client := Remote(remoteAddr)
 	if !p.Contain(client) || len(h["X-Forwarded-For"])+len(h["Forwarded"]) == 0 {
@@ -56,7 +55,7 @@ func (p *Proxies) Client(remoteAddr string, h http.Header) netip.Addr {
 		hop, ok := parseHop(text)
 		if !ok {
 			p.warn.Do(func() {
-				p.logger.Warn("a trusted proxy sent a client address that cannot be read, so its clients count as one; let it send X-Forwarded-For with IP addresses", "proxy", client)
+				p.logger.Warn("trusted proxy sent an invalid client address, so its clients count as one; configure it to send IP addresses in X-Forwarded-For", "proxy", client)
 			})
 			break
 		}
@@ -68,8 +67,8 @@ func (p *Proxies) Client(remoteAddr string, h http.Header) netip.Addr {
 	return client
 }
 
-// parseHop reads an address as proxies write it: with or without a port, in quotes, an IPv6
-// address in brackets.
+// parseHop parses an address as proxies write it: with or without a port, quotes, or brackets around
+// IPv6.
 func parseHop(text string) (netip.Addr, bool) {
 	text = strings.Trim(strings.TrimSpace(text), `"`)
 	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(text, "["), "]"))
@@ -80,11 +79,10 @@ func parseHop(text string) (netip.Addr, bool) {
 		}
 		address = withPort.Addr()
 	}
-	return address.Unmap().WithZone(""), true // a zone is a text of any length
+	return address.Unmap().WithZone(""), true // a zone may have any length
 }
 
-// forwardedFor returns the value of the parameter "for" of each element of Forwarded, "" for
-// an element without it.
+// forwardedFor returns the parameter "for" of each element of Forwarded, "" if it is absent.
 func forwardedFor(header string) (hops []string) {
 	for _, element := range splitUnquoted(header, ',') {
 		hop := ""
@@ -99,8 +97,8 @@ func forwardedFor(header string) (hops []string) {
 	return hops
 }
 
-// splitUnquoted splits a text at each separator that is not in quotes. In the parameters of
-// Forwarded, such as host, quotes hold what a client sent.
+// splitUnquoted splits a string at each separator outside quotes. Quoted parameters of Forwarded,
+// such as host, may contain text from clients.
 func splitUnquoted(text string, separator byte) (parts []string) {
 	quoted, begin := false, 0
 	for i := 0; i < len(text); i++ {

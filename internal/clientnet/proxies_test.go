@@ -53,11 +53,11 @@ func TestClient(t *testing.T) {
 		check(c.name, c.proxies, c.remote, c.headers, c.want)
 	}
 	if log.Len() > 0 {
-		t.Errorf("addresses that can be read are logged: %s", &log)
+		t.Errorf("valid addresses are logged: %s", &log)
 	}
 	check("nothing that can be read", proxies, proxy, []string{"X-Forwarded-For", "192.0.2.1, garbage"}, "127.0.0.1")
 	check("no client in Forwarded", proxies, proxy, []string{"Forwarded", "for=192.0.2.1, proto=https"}, "127.0.0.1")
 	if n := strings.Count(log.String(), "\n"); n != 1 {
-		t.Errorf("addresses that cannot be read are logged %d times: %s", n, &log)
+		t.Errorf("invalid addresses are logged %d times: %s", n, &log)
 	}
 }

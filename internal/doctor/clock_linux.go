@@ -2,9 +2,8 @@ package doctor
 
 import "syscall"
 
-// synchronised reports whether the kernel was told by a time server's client that the
-// clock is right.
-func synchronised() (synchronised, known bool) {
+// synchronized reports whether the kernel considers the clock synchronized, as set by an NTP client.
+func synchronized() (synchronized, known bool) {
 	state, err := syscall.Adjtimex(&syscall.Timex{})
 	return state != 5, err == nil // TIME_ERROR of adjtimex(2)
 }

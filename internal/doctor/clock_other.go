@@ -2,5 +2,5 @@
 
 package doctor
 
-// synchronised is not known on systems other than Linux.
-func synchronised() (synchronised, known bool) { return false, false }
+// synchronized is unknown on systems other than Linux.
+func synchronized() (synchronized, known bool) { return false, false }

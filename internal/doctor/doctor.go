@@ -1,7 +1,8 @@
-// Package doctor checks everything that a deployment needs on one machine, beside a
-// running node or without one, and says what to do about what it finds.
+// Package doctor checks a deployment on one machine, with or without a running node, and reports
+// remedies for the problems it finds.
 //
-// It changes nothing: it makes no deployment, no directory and no schema. A failed check hides no other.
+// It changes nothing: it creates no deployment, directory or schema. All checks run, even if one
+// fails.
 package doctor
 
 import (
@@ -23,57 +24,56 @@ import (
 )
 
 const (
-	// checkTimeout bounds how long a check waits for servers.
+	// checkTimeout limits the time of each check.
 	checkTimeout = 10 * time.Second
-	// The other thresholds are those of the alerts. Free space is in bytes; noRoom may be used
-	// up within an hour.
-	littleRoom, noRoom = 1_000_000_000, 100_000_000
-	clocksDiffer       = 2 * time.Second
-	expiresSoon        = 7 * 24 * time.Hour
-	// A busy service takes thousands of transaction ids a second, and leaves as many dead rows.
+	// The thresholds are the same as in the alerts. Free space is in bytes.
+	lowSpace, almostFull = 1_000_000_000, 100_000_000
+	clocksDiffer         = 2 * time.Second
+	expiresSoon          = 7 * 24 * time.Hour
+	// A busy service uses thousands of transaction ids per second, and leaves as many dead rows.
 	manyTransactions = 500_000_000
 	oldSnapshot      = 15 * time.Minute
 )
 
-// Status is how bad a finding is.
+// Status is the severity of a finding.
 type Status string
 
 // The statuses.
 const (
 	OK      Status = "ok"
-	Warning Status = "warning" // the service works, but should not stay like this
-	Problem Status = "problem" // the service does not work as it should, or cannot start
+	Warning Status = "warning" // the service works, but needs attention
+	Problem Status = "problem" // the service does not work correctly, or cannot start
 )
 
-// Finding is what was found about one part.
+// Finding is the result of one check.
 type Finding struct {
 	Part   string `json:"part"`
 	Status Status `json:"status"`
-	// Text is one sentence. Unless all is well it says what to do.
+	// Text is one sentence, with the remedy unless the status is OK.
 	Text string `json:"text"`
 }
 
 // Store is an open deployment.
 type Store interface {
 	backup.Notes
-	// Check reports whether the database answers.
+	// Check returns an error if the database does not respond.
 	Check(ctx context.Context) error
 }
 
-// Options says what to check.
+// Options for [Examine].
 type Options struct {
 	Settings config.Settings
 	Clock    clock.Clock
-	Place    string // where the data is, for people
+	Place    string // the location of the data, for output
 	// Host is the name of this machine, "" if it is unknown.
 	Host string
-	// Store is the data; nil: it cannot be opened, for the reason of StoreErr.
+	// Store is the open store. If it cannot be opened, it is nil, and StoreErr is the reason.
 	Store    Store
 	StoreErr error
-	// Node is the readiness of the node on this machine; NodeErr: there is none.
+	// Node is the readiness of the node on this machine. If there is none, NodeErr is the reason.
 	Node    server.Readiness
 	NodeErr error
-	// Explain returns a sentence about an error of the data, with the command that helps.
+	// Explain returns a sentence about a store error, with the command that helps.
 	Explain func(error) string
 }
 
@@ -84,8 +84,7 @@ type examination struct {
 	findings []Finding
 }
 
-// Examine runs all checks. It returns the findings in the order in which an operator should
-// act on them.
+// Examine runs all checks. It returns the findings in the order in which an operator should fix them.
 func Examine(ctx context.Context, o Options) []Finding {
 	x := &examination{Options: o}
 	for _, check := range []func(context.Context){
@@ -98,7 +97,7 @@ func Examine(ctx context.Context, o Options) []Finding {
 	return x.findings
 }
 
-// Worst returns the worst status of some findings.
+// Worst returns the worst status of the findings.
 func Worst(findings []Finding) Status {
 	for _, s := range []Status{Problem, Warning} {
 		if slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == s }) {
@@ -112,13 +111,13 @@ func (x *examination) found(part string, s Status, format string, args ...any) {
 	x.findings = append(x.findings, Finding{Part: part, Status: s, Text: fmt.Sprintf(format, args...)})
 }
 
-// data checks the data. Who opened it has also checked the schema.
+// data checks the store. Opening it included a check of the schema.
 func (x *examination) data(ctx context.Context) {
 	part := "data"
 	if !x.Settings.UsesSQLite() {
 		part = "database"
 	}
-	begun, err := x.Clock.Read(), x.StoreErr
+	start, err := x.Clock.Read(), x.StoreErr
 	if err == nil {
 		err = x.Store.Check(ctx)
 	}
@@ -126,12 +125,12 @@ func (x *examination) data(ctx context.Context) {
 		x.found(part, Problem, "%s", x.Explain(err))
 		return
 	}
-	x.found(part, OK, "%s answers within %s", x.Place, x.Clock.Read().Since(begun).Round(10*time.Microsecond))
-	x.found("schema", OK, "it is the schema of this version")
+	x.found(part, OK, "%s responded in %s", x.Place, x.Clock.Read().Since(start).Round(10*time.Microsecond))
+	x.found("schema", OK, "the schema is up to date")
 	x.vacuuming(ctx)
 }
 
-// vacuuming looks for what keeps PostgreSQL from removing dead rows.
+// vacuuming checks whether PostgreSQL can remove dead rows.
 func (x *examination) vacuuming(ctx context.Context) {
 	p, ok := x.Store.(*postgres.Store)
 	if !ok {
@@ -141,51 +140,50 @@ func (x *examination) vacuuming(ctx context.Context) {
 	case err != nil:
 		x.found("vacuum", Problem, "%s", x.Explain(err))
 	case transactions > manyTransactions:
-		x.found("vacuum", Warning, "the oldest row was frozen %d transactions ago; let autovacuum run, or run VACUUM FREEZE: PostgreSQL stops taking writes at two billion", transactions)
+		x.found("vacuum", Warning, "the oldest row was frozen %d transactions ago; enable autovacuum or run VACUUM FREEZE: at two billion, PostgreSQL stops accepting writes", transactions)
 	case snapshot > oldSnapshot:
-		x.found("vacuum", Warning, "a transaction has been open for %s, and dead rows stay until it ends; find it in pg_stat_activity", snapshot.Round(time.Second))
+		x.found("vacuum", Warning, "a transaction has been open for %s, so dead rows cannot be removed; find it in pg_stat_activity", snapshot.Round(time.Second))
 	default:
 		x.found("vacuum", OK, "dead rows are removed")
 	}
 }
 
-// disk checks the disk of an embedded database, also of one that cannot be opened.
+// disk checks the disk of SQLite, even if the database cannot be opened.
 func (x *examination) disk(context.Context) {
 	if _, err := os.Stat(x.Settings.Data); !x.Settings.UsesSQLite() || errors.Is(err, fs.ErrNotExist) {
-		return // the check of the data reports a missing directory
+		return // data reports a missing directory
 	}
-	dir, err := datadir.Open(x.Settings.Data, true) // it exists, so this only checks that it is writable
+	dir, err := datadir.Open(x.Settings.Data, true) // it exists, so this only checks permissions
 	if err != nil {
 		x.found("disk", Problem, "%s", x.Explain(err))
 		return
 	}
-	x.room("disk", dir.Disk(), "the data", "creates get 503")
+	x.space("disk", dir.Disk(), "the data", "creates get 503")
 }
 
-// room checks the free space of a directory's disk: use is what needs it, without what happens
-// when there is none.
-func (x *examination) room(part, directory, use, without string) {
+// space checks the free disk space of a directory, which the named files use. effect is the effect of
+// a full disk.
+func (x *examination) space(part, directory, files, effect string) {
 	free, _, err := datadir.Room(directory)
-	switch left := float64(free) / 1e9; {
+	switch gigabytes := float64(free) / 1e9; {
 	case err != nil:
-		x.found(part, Warning, "the free space of %s cannot be read (%v); look with df", directory, err)
-	case free < noRoom:
-		x.found(part, Problem, "%.2f GB are left for %s; free some space now: without any, %s", left, use, without)
-	case free < littleRoom:
-		x.found(part, Warning, "%.2f GB are left for %s; free some space: without any, %s", left, use, without)
+		x.found(part, Warning, "the free space of %s cannot be read (%v); check it with df", directory, err)
+	case free < almostFull:
+		x.found(part, Problem, "%.2f GB are free for %s; free some space now: if the disk is full, %s", gigabytes, files, effect)
+	case free < lowSpace:
+		x.found(part, Warning, "%.2f GB are free for %s; free some space: if the disk is full, %s", gigabytes, files, effect)
 	default:
-		x.found(part, OK, "%.1f GB are left for %s", left, use)
+		x.found(part, OK, "%.1f GB are free for %s", gigabytes, files)
 	}
 }
 
-// clock checks whether this machine's clock is synchronised, and how far it is from the
-// database's.
+// clock checks whether this machine's clock is synchronized, and its offset from the database's.
 func (x *examination) clock(context.Context) {
-	switch synchronised, known := synchronised(); {
-	case known && synchronised:
-		x.found("clock", OK, "it is synchronised")
+	switch synchronized, known := synchronized(); {
+	case known && synchronized:
+		x.found("clock", OK, "the clock is synchronized")
 	case known:
-		x.found("clock", Warning, "it is not synchronised; start chrony or systemd-timesyncd, because windows, bans and expiries follow the clock")
+		x.found("clock", Warning, "the clock is not synchronized; start chrony or systemd-timesyncd, because windows, bans and expiries depend on the clock")
 	}
 	p, ok := x.Store.(*postgres.Store)
 	if !ok {
@@ -193,31 +191,31 @@ func (x *examination) clock(context.Context) {
 	}
 	ahead := p.Stats().ClockAhead.Round(time.Millisecond)
 	if ahead.Abs() > clocksDiffer {
-		x.found("clock", Problem, "it is %s ahead of the database's (negative: behind); correct whichever is wrong, because nodes that differ see bans and expiries at different times", ahead)
+		x.found("clock", Problem, "the clock is %s ahead of the database's (negative: behind); correct the wrong clock, because bans and expiries depend on it", ahead)
 	} else {
-		x.found("clock", OK, "it is %s ahead of the database's", ahead)
+		x.found("clock", OK, "the clock is %s ahead of the database's", ahead)
 	}
 }
 
-// node says how the node on this machine is, if there is one.
+// node reports the state of the node on this machine.
 func (x *examination) node(context.Context) {
 	switch r := x.Node; {
 	case x.NodeErr != nil:
 		x.found("node", Warning, "%v", x.NodeErr)
 	case r.Status == "ready":
-		x.found("node", OK, "it is ready")
+		x.found("node", OK, "the node is ready")
 	case slices.Contains([]string{"starting", "draining", "drained"}, r.Status):
-		x.found("node", Warning, "it is %s and gets no requests; ask again in a moment, and look at its log if that lasts", r.Status)
+		x.found("node", Warning, "the node is %s and gets no requests; run doctor again in a moment, and check the log if this lasts", r.Status)
 	default:
 		for part, problem := range r.Checks {
 			if problem != "ok" {
-				x.found("node", Problem, "it is %s, because of its %s: %s", r.Status, part, problem)
+				x.found("node", Problem, "the node is %s because of its %s: %s", r.Status, part, problem)
 			}
 		}
 	}
 }
 
-// listeners checks whether a node could listen. One that runs does.
+// listeners checks whether a node could listen, unless one is running.
 func (x *examination) listeners(ctx context.Context) {
 	if x.NodeErr == nil {
 		return
@@ -229,7 +227,7 @@ func (x *examination) listeners(ctx context.Context) {
 	}
 }
 
-// certificate checks the files that a node serves.
+// certificate checks the TLS certificate.
 func (x *examination) certificate(context.Context) {
 	if !x.Settings.TLS() {
 		return
@@ -244,26 +242,25 @@ func (x *examination) certificate(context.Context) {
 	case expires.IsZero():
 		x.found("certificate", Problem, "%v", err)
 	case err != nil:
-		x.found("certificate", Problem, "it is not for %s (%v); get one that is, or correct --public-url", host, err)
+		x.found("certificate", Problem, "it is not valid for %s (%v); install a certificate that is, or correct --public-url", host, err)
 	case left <= 0:
-		x.found("certificate", Problem, "it expired on %s, so clients refuse it; renew it: petcat serves the new files within a second", on)
+		x.found("certificate", Problem, "it expired on %s, so clients reject it; renew it: petcat loads the new files within a second", on)
 	case left < expiresSoon:
-		x.found("certificate", Warning, "it expires on %s; renew it: petcat serves the new files within a second", on)
+		x.found("certificate", Warning, "it expires on %s; renew it: petcat loads the new files within a second", on)
 	default:
 		x.found("certificate", OK, "it expires on %s", on)
 	}
 }
 
-// backups checks the directory of scheduled backups, which it does not create, and the record
-// of the last one. The settings of the command may lack those of the nodes: without an interval
-// it only reports the age.
+// backups checks the directory of scheduled backups, and the record of the last backup. The
+// command may not have the nodes' settings: without an interval, it only reports the age.
 func (x *examination) backups(ctx context.Context) {
-	every, folder := x.Settings.BackupEvery, x.Settings.BackupDir
-	if _, err := os.Stat(folder); every > 0 && !errors.Is(err, fs.ErrNotExist) {
-		if err := datadir.Prepare(folder); err != nil {
-			x.found("backups", Problem, "they cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)
+	every, directory := x.Settings.BackupEvery, x.Settings.BackupDir
+	if _, err := os.Stat(directory); every > 0 && !errors.Is(err, fs.ErrNotExist) {
+		if err := datadir.Prepare(directory); err != nil {
+			x.found("backups", Problem, "backups cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)
 		} else {
-			x.room("backups", folder, "the backups in "+folder, "none can be made")
+			x.space("backups", directory, "the backups in "+directory, "no backup can be made")
 		}
 	}
 	if x.StoreErr != nil {
@@ -274,16 +271,16 @@ func (x *examination) backups(ctx context.Context) {
 	_, missing := os.Stat(last.File)
 	switch {
 	case err != nil:
-		x.found("backups", Problem, "the record of the last one cannot be read (%v); see above what is wrong with the database", err)
+		x.found("backups", Problem, "the record of the last backup cannot be read (%v); fix the database problem above first", err)
 	case last.File == "" && every == 0:
 		x.found("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or make sure that another program makes backups")
 	case last.File == "":
-		x.found("backups", Warning, "none has been made yet; a node makes the first when it starts, and its log says why if it fails")
+		x.found("backups", Warning, "no backup has been made yet; a node makes the first one when it starts, and logs the reason if it fails")
 	case every > 0 && age > every*3/2:
-		x.found("backups", Problem, "the last good one is %s old and one is due each %s; find \"a scheduled backup failed\" in the logs of the nodes", age, every)
+		x.found("backups", Problem, "the last good backup is %s old, but the interval is %s; find \"scheduled backup failed\" in the logs of the nodes", age, every)
 	case last.Host == x.Host && errors.Is(missing, fs.ErrNotExist):
-		x.found("backups", Problem, "the last one, %s, is gone; find out who removed it, and make another: petcat backup FILE", last.File)
+		x.found("backups", Problem, "the last backup, %s, is missing; find out why, and make another one: petcat backup FILE", last.File)
 	default:
-		x.found("backups", OK, "the last good one is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
+		x.found("backups", OK, "the last good backup is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"petcat/internal/sqlite"
 )
 
-// options say to look at an empty deployment that makes backups, beside a node that is
-// ready.
+// options returns options for an empty deployment with scheduled backups and a ready node.
 func options(t *testing.T) doctor.Options {
 	t.Helper()
 	data := t.TempDir()
@@ -35,7 +34,7 @@ func options(t *testing.T) doctor.Options {
 	}
 }
 
-// wantFinding checks that one of the findings is as bad as that, and says so.
+// wantFinding checks that there is a finding with the status and the text.
 func wantFinding(t *testing.T, o doctor.Options, part string, status doctor.Status, text string) {
 	t.Helper()
 	found := doctor.Examine(t.Context(), o)
@@ -44,24 +43,24 @@ func wantFinding(t *testing.T, o doctor.Options, part string, status doctor.Stat
 			return
 		}
 	}
-	t.Errorf("no finding is %s, %s: %s; there are %+v", part, status, text, found)
+	t.Errorf("no finding %s, %s: %s; got %+v", part, status, text, found)
 }
 
-func TestNodeThatIsNotReady(t *testing.T) {
+func TestNodeNotReady(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer server.Readiness
+		node   server.Readiness
 		status doctor.Status
 		text   string
 	}{
 		"failed": {
 			server.Readiness{Status: "failed", Checks: map[string]string{"store": "nothing can be written"}},
-			doctor.Problem, "it is failed, because of its store: nothing can be written",
+			doctor.Problem, "the node is failed because of its store: nothing can be written",
 		},
-		"draining": {server.Readiness{Status: "draining"}, doctor.Warning, "it is draining and gets no requests"},
+		"draining": {server.Readiness{Status: "draining"}, doctor.Warning, "the node is draining and gets no requests"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(t)
-			o.Node = c.answer
+			o.Node = c.node
 			wantFinding(t, o, "node", c.status, c.text)
 		})
 	}

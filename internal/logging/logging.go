@@ -1,12 +1,12 @@
-// Package logging writes the service's log by slog: structured lines, as text for people or as
-// JSON for machines.
+// Package logging writes the service's log with slog: structured lines, as text for people or JSON
+// for machines.
 //
-// A goroutine writes the lines: those of the access log at least every [FlushInterval], others at
-// once. So nobody waits for a write. If the writer fails, or hangs for so long that the buffer is
-// full, lines are lost and counted.
+// A goroutine writes the lines, so callers never wait for a write. It writes access log lines at
+// least every [FlushInterval], other lines immediately. If a write fails, or hangs until the buffer
+// is full, lines are lost and counted.
 //
-// The log does not search for secrets: they are values of [petcat.Secret], which prints as
-// [redacted]. Of a request, the access log shows nothing that could hold a key.
+// The log does not search for secrets: they have the type [petcat.Secret], which prints as
+// [redacted]. The access log shows no part of a request that could contain a key.
 package logging
 
 import (
@@ -23,7 +23,7 @@ import (
 	"petcat"
 )
 
-// Format is how lines look.
+// Format is the format of log lines.
 type Format string
 
 // The formats.
@@ -32,7 +32,7 @@ const (
 	JSON Format = "json" // one object per line, for machines
 )
 
-// Log is the destination of all lines of a process. Use [New], and Close it at the end.
+// Log is the log of a process. Use [New]; the caller must call Close.
 type Log struct {
 	*slog.Logger
 	buffer *buffer
@@ -54,10 +54,10 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 	return &Log{Logger: slog.New(labelled{handler, node}), buffer: b, style: format.style(), level: least, node: node}
 }
 
-// SetNode sets the label of the node, which all lines have from now on. It needs no escapes.
+// SetNode sets the node's label, which is added to all later lines. It must need no escapes.
 func (l *Log) SetNode(label string) { l.node.Store(&label) }
 
-// labelled adds the node's label to lines.
+// labelled is a handler that adds the node's label.
 type labelled struct {
 	slog.Handler
 
@@ -77,20 +77,20 @@ func (h labelled) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return labelled{h.Handler.WithAttrs(attrs), h.node}
 }
 
-// Level returns the least level that is logged.
+// Level returns the minimum level.
 func (l *Log) Level() slog.Level { return l.level.Level() }
 
-// SetLevel changes it, while others log.
+// SetLevel sets the minimum level. It is safe for concurrent use.
 func (l *Log) SetLevel(level slog.Level) { l.level.Set(level) }
 
-// Lost returns how often lines were lost: writes that failed, each of one line or many, and
-// lines for which there was no room.
+// Lost returns the number of failed writes, each of one or more lines, plus the number of lines
+// dropped because the buffer was full.
 func (l *Log) Lost() uint64 { return l.buffer.lost.Load() }
 
-// Flush writes what is buffered before it returns.
+// Flush writes the buffered lines.
 func (l *Log) Flush() { l.buffer.flush() }
 
-// Close writes what is buffered, and waits for that at most for a second.
+// Close writes the buffered lines, and waits at most one second.
 func (l *Log) Close() error {
 	done := make(chan struct{})
 	go func() { l.Flush(); close(done) }()
@@ -101,8 +101,8 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// named shows values that have a text of their own by that text in either format, such as the
-// ids of accounts and keys: the JSON handler alone would show their numbers.
+// named formats values by their String method, such as the ids of accounts and keys. The JSON handler
+// would show numbers.
 func named(_ []string, a slog.Attr) slog.Attr {
 	if v, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
 		a.Value = slog.StringValue(v.String())
@@ -111,16 +111,15 @@ func named(_ []string, a slog.Attr) slog.Attr {
 }
 
 const (
-	// FlushInterval is how long a line may wait in the buffer.
+	// FlushInterval is the maximum time that a line waits in the buffer.
 	FlushInterval = 200 * time.Millisecond
-	// bufferSize makes a write worth a system call: at 200 bytes a line, one for 300
-	// requests.
+	// bufferSize is the number of bytes that triggers a write, about 300 lines.
 	bufferSize = 64 << 10
-	// maxWaiting is how much may wait while a write hangs: some 5,000 lines.
+	// maxWaiting is the maximum size of the buffer in bytes, about 5,000 lines.
 	maxWaiting = 16 * bufferSize
 )
 
-// buffer collects lines, which its timer writes.
+// buffer collects lines. A timer writes them.
 type buffer struct {
 	w    io.Writer
 	lost atomic.Uint64
@@ -129,13 +128,13 @@ type buffer struct {
 	lines []byte // guarded by mu
 	timer *time.Timer
 
-	writing sync.Mutex // held during a write, so that pieces are written in order
+	writing sync.Mutex // held during a write, to keep the order
 	spare   []byte     // guarded by writing
 }
 
 func newBuffer(w io.Writer) *buffer {
 	b := &buffer{w: w}
-	// If a write hangs, what comes next is left to it.
+	// While a write hangs, other timer calls return, and its loop writes the later lines.
 	b.timer = time.AfterFunc(time.Hour, func() {
 		for b.waiting() && b.writing.TryLock() {
 			b.write()
@@ -146,15 +145,14 @@ func newBuffer(w io.Writer) *buffer {
 	return b
 }
 
-// Write takes one line of slog's handlers, and has it written at once. It does not fail: lines
-// are lost rather than waited for.
+// Write adds a line from a slog handler, and triggers a write. It never fails or blocks.
 func (b *buffer) Write(line []byte) (int, error) {
 	b.add(func(lines []byte) []byte { return append(lines, line...) })
 	b.timer.Reset(0)
 	return len(line), nil
 }
 
-// add lets appendLine append a line to the others.
+// add appends a line with appendLine.
 func (b *buffer) add(appendLine func(lines []byte) []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -183,12 +181,12 @@ func (b *buffer) flush() {
 	b.writing.Lock()
 	b.write()
 	b.writing.Unlock()
-	if b.waiting() { // the timer may have left it to this write
+	if b.waiting() { // the timer may have returned during this write
 		b.timer.Reset(0)
 	}
 }
 
-// write writes what waits. The caller holds writing.
+// write writes the buffered lines. The caller holds writing.
 func (b *buffer) write() {
 	b.mu.Lock()
 	out := b.lines
@@ -223,8 +221,7 @@ type Access struct {
 	Bytes      int64 // written of the response body
 }
 
-// Access writes one line. It does not use slog's handler, which takes several times as long:
-// every request pays for its line.
+// Access logs a request. It does not use slog's handler, which takes several times as long.
 func (l *Log) Access(a *Access) {
 	if l.Level() <= slog.LevelInfo {
 		l.buffer.add(func(lines []byte) []byte { return a.append(&line{b: lines, style: l.style}, l.node.Load()) })
@@ -259,8 +256,8 @@ func (a *Access) append(l *line, node *string) []byte {
 	return l.b
 }
 
-// style is what stands around the fields of a line: at its begin, between its first two, before
-// and after a name, around a text, and at its end.
+// style is the text around the fields of a line: at the start, between the first two fields, before
+// and after a name, around a string, and at the end.
 type style struct{ begin, head, before, after, quote, end string }
 
 func (f Format) style() style {
@@ -270,7 +267,7 @@ func (f Format) style() style {
 	return style{"time=", " level=INFO msg=request request_id=", " ", "=", "", "\n"}
 }
 
-// line appends the fields of a line. Their texts need no escapes.
+// line appends the fields of a line. Their values must need no escapes.
 type line struct {
 	b []byte
 	style
@@ -282,7 +279,7 @@ func (l *line) add(texts ...string) {
 	}
 }
 
-// text appends a field that is not empty.
+// text appends a field unless its value is empty.
 func (l *line) text(name, value string) {
 	if value != "" {
 		l.b = append(append(append(append(l.b, l.before...), name...), l.after...), l.quote...)
@@ -295,16 +292,16 @@ func (l *line) number(name string, value int64) {
 }
 
 const (
-	// maxShown is how much of a text is shown, in bytes.
+	// maxShown is the maximum length of a shown string in bytes.
 	maxShown = 256
-	// maxWord is how many letters and digits in a row are shown. The random part of a key
-	// has 38, the words of paths are shorter.
+	// maxWord is the maximum number of consecutive letters and digits. The random part of a key
+	// has 38; the words in paths are shorter.
 	maxWord = 20
 )
 
-// shown returns what a caller sent up to the first character that would need an escape, or the
-// first word that could be a key. A percent sign ends it, too: behind it could be a key that
-// was escaped twice. So no caller can forge a line or send control codes to a terminal.
+// shown truncates a string from a caller before the first character that needs an escape, and before
+// the first word that could be a key. It also truncates before a percent sign, because a key that
+// was escaped twice could follow. So callers cannot forge lines or send control codes to a terminal.
 func shown(s string) string {
 	word := 0
 	for i := range len(s) {

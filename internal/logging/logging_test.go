@@ -18,12 +18,12 @@ import (
 	"petcat/internal/logging"
 )
 
-// sink is where the log goes.
+// sink is a writer that can fail or hang.
 type sink struct {
 	mu   sync.Mutex
 	text string        // guarded by mu
 	err  error         // guarded by mu
-	hang chan struct{} // a write waits until it is closed; nil: none does
+	hang chan struct{} // if not nil, writes wait until it is closed
 }
 
 func (s *sink) Write(p []byte) (int, error) {
@@ -44,7 +44,7 @@ func (s *sink) written() string {
 	return s.text
 }
 
-// written returns what a log writes.
+// written returns the text that a log writes.
 func written(format logging.Format, write func(*logging.Log)) string {
 	var s sink
 	log := logging.New(&s, slog.LevelInfo, format)
@@ -53,8 +53,7 @@ func written(format logging.Format, write func(*logging.Log)) string {
 	return s.written()
 }
 
-// TestLines: messages and values are one line each, whatever is in them, and secrets are
-// not shown.
+// TestLines: each message is one line, whatever its values are, and secrets are not shown.
 func TestLines(t *testing.T) {
 	secret := petcat.NewSecret("hunter2")
 	write := func(l *logging.Log) {
@@ -76,7 +75,7 @@ func TestLines(t *testing.T) {
 	})
 	for line := range strings.Lines(named) {
 		if !strings.HasSuffix(line, " node=web-2\n") {
-			t.Errorf("no label: %s", line)
+			t.Errorf("the label is missing: %s", line)
 		}
 	}
 	if fields["msg"] != "failed" || fields["account"] != "acct_7" || fields["database"] != "[redacted]" || fields["error"] != "line\r\ntwo \x1b[31m" {
@@ -84,8 +83,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestFlushing: a line of the access log waits for the interval or a full buffer, and others
-// are written at once.
+// TestFlushing: access log lines wait for the interval or a full buffer. Other lines are written
+// immediately.
 func TestFlushing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sink
@@ -118,8 +117,8 @@ func TestFlushing(t *testing.T) {
 	})
 }
 
-// TestLost: nobody waits for a write that hangs or fails, memory is bounded, and every line
-// is written later or counted.
+// TestLost: if writes hang or fail, callers do not wait, memory is limited, and every line is
+// written later or counted as lost.
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := sink{hang: make(chan struct{})}
@@ -132,15 +131,15 @@ func TestLost(t *testing.T) {
 				log.Access(&logging.Access{Path: "/v1/categories"})
 			}
 		}
-		begun := time.Now()
+		start := time.Now()
 		_ = log.Close()
-		if took := time.Since(begun); took != time.Second {
-			t.Errorf("a write that hangs delays the end by %s", took)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("Close took %s during a hanging write", took)
 		}
 		close(s.hang)
 		synctest.Wait()
 		if n, lost := strings.Count(s.written(), "\n"), int(log.Lost()); n+lost != lines || lost == 0 || len(s.written()) > 3<<20 {
-			t.Errorf("%d lines are written and %d lost of %d", n, lost, lines)
+			t.Errorf("%d lines written and %d lost of %d", n, lost, lines)
 		}
 
 		before := log.Lost()
@@ -151,7 +150,7 @@ func TestLost(t *testing.T) {
 		log.Warn("found")
 		synctest.Wait()
 		if text := s.written(); strings.Contains(text, "lost") || !strings.Contains(text, "found") || log.Lost() != before+1 {
-			t.Errorf("%d lines are lost", log.Lost()-before)
+			t.Errorf("%d lines lost", log.Lost()-before)
 		}
 	})
 }
@@ -183,11 +182,11 @@ func TestAccess(t *testing.T) {
 		}
 	}
 	if got := written(logging.Text, func(l *logging.Log) { l.SetLevel(slog.LevelWarn); l.Access(access()) }); got != "" {
-		t.Errorf("at the level warn there is %s", got)
+		t.Errorf("at level warn: %s", got)
 	}
 }
 
-// TestShown: what a caller sent is bounded, in plain ASCII, and shows no key.
+// TestShown: strings from callers are truncated, contain only printable ASCII, and show no key.
 func TestShown(t *testing.T) {
 	key := "pck_live_" + strings.Repeat("Ab3", 12) + "Zz"
 	for path, want := range map[string]string{

@@ -14,11 +14,11 @@ import (
 //go:embed assets page
 var embedded embed.FS
 
-// localURL is the service's address in the guides and in the document.
+// localURL is the URL of the service in the guides and the document.
 const localURL = "http://localhost:8080"
 
-// load returns the files by path. Pages name publicURL; if it is "", their script puts the
-// address under which they were opened.
+// load returns the files by path. The pages contain publicURL; if it is "", their scripts insert the
+// URL in the browser.
 func load(publicURL string) map[string]http.Handler {
 	files := make(map[string]http.Handler)
 	for _, pattern := range []string{"page/*.js", "page/*.json", "page/*.css", "assets/*.js", "assets/*.css", "assets/*.png", "assets/*.txt", "assets/LICENSE", "assets/NOTICE"} {

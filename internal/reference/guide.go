@@ -17,8 +17,8 @@ import (
 	"petcat/docs"
 )
 
-// guideLink begins a link to another guide, which is a file in the repository and a page on
-// a server.
+// guideLink matches the start of a link to another guide, which is a file in the repository and a
+// page on a server.
 var guideLink = regexp.MustCompile(`\]\(([a-z-]+)\.md`)
 
 // guideLinks returns a link to each guide.
@@ -30,8 +30,8 @@ func guideLinks(guides []docs.Guide) string {
 	return b.String()
 }
 
-// rules returns what the introduction of the OpenAPI document says behind its first
-// paragraph, and a table of the headers, which the page shows below the operations.
+// rules returns the introduction of the OpenAPI document without its first paragraph, and a table of
+// the response headers. The page shows them below the operations.
 func rules() string {
 	var document struct {
 		Info       struct{ Description string }
@@ -39,7 +39,7 @@ func rules() string {
 			Headers map[string]struct{ Description string }
 		}
 	}
-	if err := json.Unmarshal(api.JSON(""), &document); err != nil { // its tests read it
+	if err := json.Unmarshal(api.JSON(""), &document); err != nil { // the document is part of the binary
 		panic(err)
 	}
 	_, text, _ := strings.Cut(document.Info.Description, "\n\n")
@@ -48,7 +48,7 @@ func rules() string {
 	b.WriteString("\n## Response headers\n\n| Header | Meaning |\n|---|---|\n")
 	headers := document.Components.Headers
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
-		if name != "NoStore" && name != "DeprecationLink" { // they are other cases of Cache-Control and Link
+		if name != "NoStore" && name != "DeprecationLink" { // variants of Cache-Control and Link
 			b.WriteString("| `" + name + "` | " + strings.Join(strings.Fields(headers[name].Description), " ") + " |\n")
 		}
 	}

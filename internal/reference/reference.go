@@ -1,10 +1,9 @@
-// Package reference serves the documentation for integrators from the binary: the
-// reference page, which is Swagger UI, where they read the OpenAPI document and try the
-// API, and the guides of package docs.
+// Package reference serves the documentation for integrators: the reference page (Swagger UI), where
+// they can read the OpenAPI document and try the API, and the guides of package docs.
 //
-// The pages make no request to any other host, and their Content-Security-Policy keeps
-// them from making one. The reference keeps an API key only while the page is open. It loads the
-// document from /openapi.json of the same server, and shows an error if that fails.
+// The pages make no requests to other hosts; their Content-Security-Policy forbids it. The
+// reference keeps an API key only while the page is open. It loads /openapi.json from the same
+// server, and shows an error if that fails.
 package reference
 
 import (
@@ -14,14 +13,13 @@ import (
 	"petcat/internal/httpapi"
 )
 
-// contentSecurityPolicy allows what the page needs: its own files, the style
-// attributes that Swagger UI writes (but no style elements), the images that its
-// style sheet holds as data: URLs, and requests to its own server.
+// contentSecurityPolicy allows the server's own files, the style attributes that Swagger UI sets (but
+// no style elements), the data: images in its style sheet, and requests to its own server.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; " +
 	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler serves the reference at /docs, and the guides and all files below /docs/.
-// publicURL is the address that the guides name; "" is the one that a reader came by.
+// Handler serves the reference at /docs, and the guides and other files below /docs/. The guides
+// contain publicURL; if it is "", their scripts insert the URL in the browser.
 func Handler(publicURL string) http.Handler { return serve("/docs", load(publicURL)) }
 
 // Admin serves the reference of the management API at /admin/docs.

@@ -28,7 +28,7 @@ func body(t *testing.T, r io.Reader) string {
 	return string(data)
 }
 
-func TestPageAndEverythingItNames(t *testing.T) {
+func TestLinks(t *testing.T) {
 	page := get(t, "GET", "/docs", nil)
 	if page.StatusCode != http.StatusOK || page.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("/docs: %s, %s", page.Status, page.Header.Get("Content-Type"))
@@ -36,17 +36,17 @@ func TestPageAndEverythingItNames(t *testing.T) {
 	html := body(t, page.Body)
 	named := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(html, -1)
 	if len(named) < 5 {
-		t.Fatalf("the page names only %d files", len(named))
+		t.Fatalf("the page has only %d links", len(named))
 	}
 	elsewhere := map[string]bool{"/openapi.json": true, "/openapi.yaml": true, "/postman.json": true, "/llms.txt": true} // served by others
 	for _, m := range named {
 		path, section, _ := strings.Cut(m[1], "#")
 		if path == "/docs" && section != "" && !strings.Contains(html, `id="`+section+`"`) {
-			t.Errorf("the page names %s, and has no section of that name", m[1])
+			t.Errorf("the page links to %s, but has no such section", m[1])
 		}
 		switch {
 		case !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//"):
-			t.Errorf("the page names %s, which is not of this server", path)
+			t.Errorf("the page links to %s on another server", path)
 		case elsewhere[path]:
 		default:
 			if res := get(t, "GET", path, nil); res.StatusCode != http.StatusOK || res.ContentLength == 0 {
@@ -60,11 +60,11 @@ func TestPageAndEverythingItNames(t *testing.T) {
 func wantNothingInline(t *testing.T, html string) {
 	t.Helper()
 	if regexp.MustCompile(`<script[^>]*>[^<]|<style|\son\w+=|\sstyle=`).MatchString(html) {
-		t.Error("the page holds inline script or style, which its policy forbids")
+		t.Error("the page contains an inline script or style, which its policy forbids")
 	}
 }
 
-func TestHeadersOfEveryAnswer(t *testing.T) {
+func TestSecurityHeaders(t *testing.T) {
 	for _, path := range []string{"/docs", "/docs/", "/docs/page.js", "/docs/swagger-ui-bundle.js", "/docs/nothing"} {
 		h := get(t, "GET", path, nil).Header
 		for name, want := range map[string]string{
@@ -80,7 +80,7 @@ func TestHeadersOfEveryAnswer(t *testing.T) {
 	rest := strings.Replace(contentSecurityPolicy, "style-src-attr 'unsafe-inline'", "", 1)
 	for _, risk := range []string{"unsafe", "http:", "https:", "*"} {
 		if strings.Contains(rest, risk) {
-			t.Errorf("the policy holds %s", risk)
+			t.Errorf("the policy contains %s", risk)
 		}
 	}
 }
@@ -96,13 +96,13 @@ func TestHEADAndSlash(t *testing.T) {
 	}
 }
 
-func TestPagesNameThePublicAddress(t *testing.T) {
+func TestPublicURL(t *testing.T) {
 	pages := Handler("https://pets.example/")
 	for path, want := range map[string]string{"/docs": "https://pets.example/v1/categories", "/docs/getting-started": "PETCAT_URL=https://pets.example\n"} {
 		w := httptest.NewRecorder()
 		pages.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if text := w.Body.String(); !strings.Contains(text, want) || strings.Contains(text, localURL) {
-			t.Errorf("%s does not name the public address alone", path)
+			t.Errorf("%s does not contain only the public URL", path)
 		}
 	}
 }

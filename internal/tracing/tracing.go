@@ -1,10 +1,9 @@
-// Package tracing sends traces and metrics by OpenTelemetry's protocol, where the environment
-// asks for it: OTEL_EXPORTER_OTLP_ENDPOINT, or the one of its sisters for traces or metrics
-// alone. It is the only importer of OpenTelemetry's packages, which read the rest of the OTEL
-// variables themselves.
+// Package tracing sends traces and metrics over OTLP if the environment enables it:
+// OTEL_EXPORTER_OTLP_ENDPOINT, or its variant for only traces or metrics. It is the only importer of
+// OpenTelemetry's packages, which read the other OTEL variables themselves.
 //
-// A trace has one span for each request of the API, with the caller's trace as its parent
-// (W3C trace context). It is made after the answer, so requests pay for nothing before.
+// Each API request has one span, in the caller's trace (W3C trace context). It is created after
+// the response, so it does not delay requests.
 package tracing
 
 import (
@@ -32,25 +31,25 @@ import (
 	"petcat/internal/config"
 )
 
-// Options says what to send. All fields are required.
+// Options for [Start]. All fields are required.
 type Options struct {
 	Environ  map[string]string
 	Metrics  prometheus.Gatherer
 	Version  string
-	Node     string // the node's identity
-	Deployed string // the environment of the deployment
+	Node     string // the node's id
+	Deployed string // the environment: production or staging
 	Logger   *slog.Logger
 }
 
-// Tracing sends what the environment asks for. A nil *Tracing sends nothing.
+// Tracing sends traces and metrics. A nil *Tracing sends nothing.
 type Tracing struct {
 	tracer trace.Tracer // nil without traces
 	close  []func(context.Context) error
 }
 
-// wanted reports whether a signal is to be sent. It returns a [config.Error] for what petcat
-// cannot send.
-func (o Options) wanted(signal string) (bool, error) {
+// enabled reports whether a signal is enabled. It returns a [config.Error] for an unsupported
+// exporter or protocol.
+func (o Options) enabled(signal string) (bool, error) {
 	exporter, protocol := "OTEL_"+signal+"_EXPORTER", "OTEL_EXPORTER_OTLP_PROTOCOL"
 	if own := "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"; o.Environ[own] != "" {
 		protocol = own
@@ -68,14 +67,14 @@ func (o Options) wanted(signal string) (bool, error) {
 	}
 }
 
-// Start starts to send what the environment asks for, and returns nil if that is nothing.
+// Start starts to send the enabled signals. It returns nil if none is enabled.
 func Start(ctx context.Context, o Options) (*Tracing, error) {
-	traces, err := o.wanted("TRACES")
-	metrics, metricsErr := o.wanted("METRICS")
+	traces, err := o.enabled("TRACES")
+	metrics, metricsErr := o.enabled("METRICS")
 	if err = errors.Join(err, metricsErr); err != nil || !traces && !metrics {
 		return nil, err
 	}
-	// What the environment says of the resource comes last, and wins.
+	// Attributes from the environment are last, so they override the others.
 	from, err := resource.New(ctx, resource.WithAttributes(
 		attribute.String("service.name", "petcat"), attribute.String("service.version", o.Version),
 		attribute.String("service.instance.id", o.Node), attribute.String("deployment.environment.name", o.Deployed),
@@ -84,7 +83,7 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 		return nil, config.Errorf("OTEL_RESOURCE_ATTRIBUTES cannot be read: %w", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		o.Logger.Warn("traces or metrics could not be sent", "error", err)
+		o.Logger.Warn("export of traces or metrics failed", "error", err)
 	}))
 	t := &Tracing{}
 	if traces {
@@ -119,16 +118,15 @@ func (t *Tracing) sendMetrics(ctx context.Context, from *resource.Resource, all 
 	return nil
 }
 
-// Request makes the span of a request that was answered, from its headers and what is known
-// of it.
-func (t *Tracing) Request(h http.Header, operation string, status int, at time.Time, took time.Duration, about map[string]string) {
+// Request records the span of a completed request. h are the request headers.
+func (t *Tracing) Request(h http.Header, operation string, status int, at time.Time, took time.Duration, attributes map[string]string) {
 	if t == nil || t.tracer == nil {
 		return
 	}
-	parent := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(h)) //nolint:forbidigo // of no caller: the request is over
+	parent := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(h)) //nolint:forbidigo // the request is complete
 	_, span := t.tracer.Start(parent, cmp.Or(operation, "none"), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(at))
 	span.SetAttributes(attribute.Int("http.response.status_code", status))
-	for name, value := range about {
+	for name, value := range attributes {
 		if value != "" {
 			span.SetAttributes(attribute.String(name, value))
 		}
@@ -139,7 +137,7 @@ func (t *Tracing) Request(h http.Header, operation string, status int, at time.T
 	span.End(trace.WithTimestamp(at.Add(took)))
 }
 
-// Close sends what is left, within the time of ctx.
+// Close sends the buffered data before ctx ends.
 func (t *Tracing) Close(ctx context.Context) (err error) {
 	if t != nil {
 		for _, fn := range t.close {
