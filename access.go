@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Revision numbers the writes to a store in the order of their commits, from 1,
-// without gaps that could still be filled: a reader that has seen everything up to R
-// and asks for everything after R misses nothing.
+// Revision numbers the writes to a store in commit order, from 1. A reader that has seen
+// everything up to R and then reads everything after R misses nothing.
 type Revision int64
 
 // KeyAccess is the state of a key that a server needs.
@@ -19,8 +18,8 @@ type KeyAccess struct {
 	ReadOnly, Disabled, Revoked bool
 }
 
-// AccessChange has the accounts, keys and bans that changed up to a revision, as they are
-// now: lifted bans are among them.
+// AccessChange has the current state of the accounts, keys and bans that changed up to a
+// revision, lifted bans included.
 type AccessChange struct {
 	Revision Revision
 	Keys     []KeyAccess
@@ -28,7 +27,7 @@ type AccessChange struct {
 	Bans     []Ban
 }
 
-// ManagementStore has what operators' tools manage.
+// ManagementStore has the data that operators manage.
 type ManagementStore interface { //nolint:interfacebloat // a sum of small ones
 	AccountStore
 	KeyStore
@@ -47,10 +46,9 @@ type AccessStore interface {
 	// Revision returns the revision of the last write, by this process or
 	// another.
 	Revision(ctx context.Context) (Revision, error)
-	// EachKeyAccess calls fn for every key that was ever created, in any order, and stops
-	// at the first error that fn returns.
+	// EachKeyAccess calls fn for every key ever created, in any order, and stops at the first
+	// error that fn returns.
 	EachKeyAccess(ctx context.Context, fn func(KeyAccess) error) error
-	// AccessChangesSince returns everything that changed after a revision, by
-	// this process and by others.
+	// AccessChangesSince returns everything that any process changed after a revision.
 	AccessChangesSince(ctx context.Context, after Revision) (AccessChange, error)
 }

@@ -15,7 +15,7 @@ const accountIDPrefix = "acct_"
 // String returns the form that operators see, such as acct_12.
 func (id AccountID) String() string { return accountIDPrefix + strconv.FormatInt(int64(id), 10) }
 
-// Actor returns who uses the account's page as who changed something.
+// Actor returns the account's customer as an actor.
 func (id AccountID) Actor() Actor { return Actor("customer " + id.String()) }
 
 // Account is one consumer of the API: a person, a team or an application. Its
@@ -34,10 +34,10 @@ type Account struct {
 // Closed reports whether the account was closed.
 func (a Account) Closed() bool { return !a.ClosedAt.IsZero() }
 
-// MaxAccountName is the longest account name in characters.
+// MaxAccountName is the maximum length of an account name, in characters.
 const MaxAccountName = 200
 
-// AccountName is a name that an account may have; [ParseAccountName] is the only way to one.
+// AccountName is a valid name of an account. Only [ParseAccountName] makes one.
 type AccountName string
 
 // ParseAccountName checks a name. It returns an [Error] with [CodeInvalidField].
@@ -45,8 +45,7 @@ func ParseAccountName(s string) (AccountName, error) {
 	if err := (textRule{field: "name", called: "the account's name", maxRunes: MaxAccountName}).check(s); err != nil {
 		return "", err
 	}
-	// A name that reads as an id could make a later command act on another
-	// account than the operator meant.
+	// If a name could be an id, a later command could act on the wrong account.
 	if _, isID := ParseAccountRef(s); isID {
 		return "", Errorf(CodeInvalidField, "the account's name must not look like an id (%q)", s)
 	}
@@ -64,13 +63,12 @@ func ParseAccountRef(s string) (id AccountID, isID bool) {
 	return AccountID(n), err == nil && n > 0
 }
 
-// MaxPage is the largest number of entries of a page.
+// MaxPage is the maximum number of entries on a page.
 const MaxPage = 1_000
 
-// AccountQuery chooses a page of accounts, in the order of their names in which A and a
-// are the same letter.
+// AccountQuery selects a page of accounts, ordered by name, ignoring ASCII case.
 type AccountQuery struct {
-	// Prefix is how the name begins, whatever its case in ASCII; "": any.
+	// Prefix is the beginning of the name, ignoring ASCII case; "": any.
 	Prefix string
 	Plan   Plan // "": any
 	// After is the last account of the previous page; zero for the first page.
@@ -84,39 +82,38 @@ type AccountCursor struct {
 	ID   AccountID
 }
 
-// AccountSummary is an account with what operators compare.
+// AccountSummary is an account with the figures that operators compare.
 type AccountSummary struct {
 	Account
 
-	Keys           int64     // that are active
-	Bans           int64     // in force
-	UsedAt         time.Time // when one of its keys was last used; zero: never
-	Today, Refused int64     // requests of today that were admitted, and refused
+	Keys           int64     // active ones
+	Bans           int64     // active ones
+	UsedAt         time.Time // last use of any of its keys; zero: never
+	Today, Refused int64     // requests that were admitted today, and rejected
 }
 
 // AccountStore keeps accounts. Every change commits together with its audit
 // entry, and reaches the servers as an [AccessChange].
 type AccountStore interface {
-	// CreateAccount returns an [Error] with [CodeInvalidField] when an open
-	// account has the name already.
+	// CreateAccount returns an [Error] with [CodeInvalidField] if an open account
+	// already has the name.
 	CreateAccount(ctx context.Context, by Actor, name AccountName, s Subscription) (Account, error)
-	// FindAccount finds an account by id or name, an open one before closed
-	// ones. It returns an [Error] with [CodeNotFound].
+	// FindAccount finds an account by id or name; open accounts take precedence. It
+	// returns an [Error] with [CodeNotFound].
 	FindAccount(ctx context.Context, ref string) (Account, error)
 	// EachAccount calls fn for every account, by id ascending, closed ones
 	// included, and stops at the first error that fn returns.
 	EachAccount(ctx context.Context, fn func(Account) error) error
-	// RenameAccount gives an account another name. A closed account, and a name that another
-	// open account has, are an [Error] with [CodeInvalidField].
+	// RenameAccount renames an account. It returns an [Error] with [CodeInvalidField] if the
+	// account is closed, or if another open account has the name.
 	RenameAccount(ctx context.Context, by Actor, id AccountID, name AccountName) (Account, error)
-	// ChangeSubscription puts an account on another plan, at once; what is used
-	// stays used. A closed account is an [Error] with [CodeInvalidField].
+	// ChangeSubscription changes the plan of an account immediately. Used quota stays
+	// used. It returns an [Error] with [CodeInvalidField] if the account is closed.
 	ChangeSubscription(ctx context.Context, by Actor, id AccountID, s Subscription) (Account, error)
-	// CloseAccount closes an account permanently and revokes its keys. Closing
-	// twice changes nothing.
+	// CloseAccount closes an account permanently and revokes its keys. It is idempotent.
 	CloseAccount(ctx context.Context, by Actor, id AccountID) (Account, error)
-	// AccountPage returns a page of accounts. One with fewer entries than the limit is the last, as
-	// in all lists.
+	// AccountPage returns a page of accounts. As in all lists, a page with fewer entries than
+	// the limit is the last one.
 	AccountPage(ctx context.Context, q AccountQuery) ([]Account, error)
 	// AccountSummaries returns the accounts with these ids, in their order.
 	AccountSummaries(ctx context.Context, ids []AccountID) ([]AccountSummary, error)

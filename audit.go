@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Actor is who changed something: "cli:" and the user's name on the machine for
-// the command line, "operator " and the operator's name for the console, "token " and its name
-// for the management API, "customer " and the account's id for the customer's page, "petcat"
-// for the service itself.
+// Actor is the author of a change: "cli:" and the name of the system's user for the command
+// line, "operator " and the operator's name for the console, "token " and the token's name for
+// the management API, "customer " and the account's id for the customer's page, and "petcat" for
+// the service itself.
 type Actor string
 
 // ServiceActor is the service itself, for example when it imposes a ban.
 const ServiceActor Actor = "petcat"
 
-// AuditEntry records one management change. Entries are appended in the
-// transaction of the change that they describe, and never altered.
+// AuditEntry records one management change. It is appended in the transaction of that
+// change, and never altered.
 type AuditEntry struct {
 	Sequence int64 // from 1, without gaps
 	At       time.Time
@@ -34,9 +34,8 @@ type AuditEntry struct {
 	Hash [sha256.Size]byte
 }
 
-// Seal returns the hash that e must carry when it follows an entry with the
-// hash previous (all zero before the first). Changing, removing or inserting an
-// entry breaks every hash after it.
+// Seal returns the hash of e after an entry with the hash previous, which is all zero for the
+// first entry. Changing, removing or inserting an entry invalidates every later hash.
 func (e AuditEntry) Seal(previous [sha256.Size]byte) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(previous[:])
@@ -55,16 +54,16 @@ func (e AuditEntry) Seal(previous [sha256.Size]byte) [sha256.Size]byte {
 }
 
 // AuditHead is the end of an audit log: the sequence and the hash of its last entry.
-// The zero value is that of an empty log.
+// The zero value is the head of an empty log.
 type AuditHead struct {
 	Sequence int64
 	Hash     [sha256.Size]byte
 }
 
-// String returns the head as operators keep it: "12:" and the hash in hexadecimal.
+// String returns the head in the form "12:HASH", with the hash in hexadecimal.
 func (h AuditHead) String() string { return fmt.Sprintf("%d:%x", h.Sequence, h.Hash) }
 
-// ParseAuditHead reads what [AuditHead.String] returns. It returns an [Error] with
+// ParseAuditHead parses the form of [AuditHead.String]. It returns an [Error] with
 // [CodeInvalidField].
 func ParseAuditHead(s string) (AuditHead, error) {
 	var h AuditHead
@@ -77,8 +76,7 @@ func ParseAuditHead(s string) (AuditHead, error) {
 	return AuditHead{int64(sequence), [sha256.Size]byte(hash)}, nil
 }
 
-// Append returns e as the entry that follows, with its sequence and hash, and
-// moves the head to it.
+// Append returns e with the next sequence and its hash, and moves the head to it.
 func (h *AuditHead) Append(e AuditEntry) AuditEntry {
 	e.Sequence = h.Sequence + 1
 	e.Hash = e.Seal(h.Hash)
@@ -86,11 +84,11 @@ func (h *AuditHead) Append(e AuditEntry) AuditEntry {
 	return e
 }
 
-// AuditQuery chooses the audit entries that meet all its conditions. The zero value chooses
+// AuditQuery selects the audit entries that meet all its conditions. The zero value selects
 // every entry.
 type AuditQuery struct {
-	Account AccountID // 0: any; otherwise entries about it and about its keys
-	Key     KeyID     // 0: any; otherwise entries about it
+	Account AccountID // entries about it and its keys; 0: any
+	Key     KeyID     // entries about it; 0: any
 	Actor   Actor     // "": any
 	Since   time.Time // zero: from the beginning
 	Before  int64     // only lower sequences; 0: any
@@ -99,7 +97,7 @@ type AuditQuery struct {
 
 // AuditStore reads the audit entries.
 type AuditStore interface {
-	// EachAuditEntry calls fn for every entry that q chooses, oldest first, and
+	// EachAuditEntry calls fn for every entry that q selects, oldest first, and
 	// stops at the first error that fn returns.
 	EachAuditEntry(ctx context.Context, q AuditQuery, fn func(AuditEntry) error) error
 }
@@ -109,11 +107,11 @@ type AuditStore interface {
 // the log.
 type AuditCheck struct {
 	head  AuditHead
-	kept  []AuditHead // heads that the log must have
+	kept  []AuditHead // heads that the log must contain
 	fault string
 }
 
-// Expect makes the check verify heads that an operator kept.
+// Expect adds heads that the log must contain.
 func (c *AuditCheck) Expect(kept ...AuditHead) { c.kept = append(c.kept, kept...) }
 
 // Head returns the head of the entries so far.
@@ -137,8 +135,8 @@ func (c *AuditCheck) Add(e AuditEntry) {
 	c.head = head
 }
 
-// Fault returns one sentence about the first fault, or "". Call it after Add was called with all
-// entries.
+// Fault describes the first fault in one sentence; "" if there is none. Call it after the last
+// Add.
 func (c *AuditCheck) Fault() string {
 	for _, k := range c.kept {
 		if c.fault == "" && k.Sequence > c.head.Sequence {

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Ban refuses all requests of a key for a time, because the key was used for too many early
-// retries.
+// Ban rejects all requests of a key for a time, because of too many early retries.
 type Ban struct {
 	Key     KeyID
 	Account AccountID
@@ -14,28 +13,28 @@ type Ban struct {
 	Level        int
 	StartedAt    time.Time
 	EndsAt       time.Time // a whole second
-	EarlyRetries int       // how many led to it
-	// Shadow says that the ban was only counted, not enforced.
+	EarlyRetries int       // the number that led to it
+	// Shadow is true if the ban was only counted, not enforced.
 	Shadow   bool
 	LiftedAt time.Time // zero: not lifted
 	LiftedBy Actor
 }
 
-// Active reports whether the ban refuses the requests of its key at a moment.
+// Active reports whether the ban rejects the requests of its key at now.
 func (b Ban) Active(now time.Time) bool { return b.State(now) == BanActive }
 
-// BanState is what operators see of a ban.
+// BanState is the state of a ban.
 type BanState string
 
 // The states of a ban.
 const (
-	BanActive BanState = "active" // refuses requests
-	BanShadow BanState = "shadow" // not over, and only counted
+	BanActive BanState = "active" // rejects requests
+	BanShadow BanState = "shadow" // in force, but only counted
 	BanEnded  BanState = "ended"
 	BanLifted BanState = "lifted" // by an operator
 )
 
-// State returns the state at a moment.
+// State returns the state at now.
 func (b Ban) State(now time.Time) BanState {
 	switch {
 	case !b.LiftedAt.IsZero():
@@ -57,22 +56,21 @@ func (b Ban) End() time.Time {
 	return b.EndsAt
 }
 
-// banLadder holds the durations by level. The last is kept at 6 h because
-// widespread HTTP clients cap the Retry-After that they obey there: a longer
-// ban would make them come back early through no fault of their callers.
-var banLadder = [...]time.Duration{ //nolint:gochecknoglobals // a table that nobody changes
+// banLadder has the durations by level. The last one is 6 h because common HTTP clients cap
+// Retry-After there: they would retry during a longer ban, through no fault of their callers.
+var banLadder = [...]time.Duration{ //nolint:gochecknoglobals // a constant table
 	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour,
 }
 
 // MaxBanLevel is the highest level of a ban.
 const MaxBanLevel = len(banLadder)
 
-// banForgiveness is after how much time without a ban a key goes down one level.
+// banForgiveness is the time without a ban after which a key goes down one level.
 const banForgiveness = 24 * time.Hour
 
-// Next returns the level that a ban starting now has when b was the key's last
-// one: one higher, less one for each full 24 hours since b ended. The zero Ban
-// is for a key that was never banned.
+// Next returns the level of a ban that starts now, if b was the key's last one: one level
+// higher, less one for each full 24 hours since b ended. For a key that was never banned, b is
+// the zero Ban.
 func (b Ban) Next(now time.Time) int {
 	level := b.Level
 	if clean := now.Sub(b.End()); level > 0 && clean > 0 {
@@ -81,39 +79,39 @@ func (b Ban) Next(now time.Time) int {
 	return min(level+1, MaxBanLevel)
 }
 
-// Forgotten reports whether b no longer matters: it ended, and its level has
-// gone back to nothing.
+// Forgotten reports whether b no longer matters: it has ended, and the next ban would be of
+// level 1 again.
 func (b Ban) Forgotten(now time.Time) bool {
 	return !now.Before(b.End()) && b.Next(now) == 1
 }
 
-// BanDuration returns how long a ban of a level lasts.
+// BanDuration returns the duration of a ban of a level.
 func BanDuration(level int) time.Duration {
 	return banLadder[min(max(level, 1), MaxBanLevel)-1]
 }
 
-// BanMode says what bans do.
+// BanMode is the effect of bans.
 type BanMode string
 
 // The modes of bans.
 const (
 	EnforceBans BanMode = "enforce"
-	ShadowBans  BanMode = "shadow" // counted and reported, no request is refused
+	ShadowBans  BanMode = "shadow" // bans are counted and reported, but reject no request
 	BansOff     BanMode = "off"
 )
 
-// EarlyRetryGrace is how long after the first refusal of their minute refused requests are
-// not early retries: they were under way when the quota ran out.
+// EarlyRetryGrace is the time after the first rejection in a minute in which rejected requests
+// do not count as early retries: they were in flight when the quota was exhausted.
 const EarlyRetryGrace = 2 * time.Second
 
-// BanThreshold returns how many early retries of a key are tolerated in a minute of the
-// clock; one more bans the key. A hundred polite processes may share a key of any quota.
+// BanThreshold returns the maximum number of early retries of a key in a clock minute; one more
+// bans the key. A hundred well-behaved processes can share a key of any quota.
 func BanThreshold(q Quota) int64 { return max(100, q.PerMinute) }
 
-// BanQuery chooses a page of bans, by key.
+// BanQuery selects a page of bans, by key.
 type BanQuery struct {
-	// Active chooses the bans that keep a key out, or in shadow mode would, at a
-	// moment; zero: the last ban of each key.
+	// Active selects the bans in force at this time, shadow bans included; zero: the last ban
+	// of each key.
 	Active  time.Time
 	Account AccountID // 0: any
 	After   KeyID     // only higher ids; 0: from the first
@@ -123,13 +121,13 @@ type BanQuery struct {
 // BanStore keeps bans: the last one of each key. Every change commits together
 // with its audit entry, and reaches the servers as an [AccessChange].
 type BanStore interface {
-	// SaveBan replaces the last ban of a key by this one. It does nothing if the last ban
-	// began at the same time or later: a caller that does not know whether its ban was
-	// saved saves it again, and the ban may have been lifted since. It returns an [Error]
-	// with [CodeNotFound] if there is no such key.
+	// SaveBan replaces the last ban of a key. It does nothing if the last ban started at the
+	// same time or later, so a caller that does not know whether its ban was saved can save
+	// it again, even if the ban has been lifted. It returns an [Error] with [CodeNotFound] if
+	// there is no such key.
 	SaveBan(ctx context.Context, b Ban) error
-	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] when
-	// the key has no active ban.
+	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] if the key has no
+	// active ban.
 	LiftBan(ctx context.Context, by Actor, key KeyID) (Ban, error)
 	// BanPage returns a page of bans.
 	BanPage(ctx context.Context, q BanQuery) ([]Ban, error)

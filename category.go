@@ -19,13 +19,11 @@ type CategoryID int64
 type Category struct {
 	ID   CategoryID
 	Name string
-	// Description is nil when the category was created without one, which
-	// differs from an empty one.
+	// Description is nil if there is none, which differs from an empty one.
 	Description *string
 }
 
-// NewCategory is what a caller may say about a category that is to be created.
-// The zero value is not valid: [ParseNewCategory] is the only way to one.
+// NewCategory is a valid category to be created. Only [ParseNewCategory] makes one.
 type NewCategory struct {
 	name        string
 	description *string
@@ -37,10 +35,9 @@ const (
 	MaxCategoryDescription = 10_000
 )
 
-// ParseNewCategory checks the texts of a category to be created; nil means that
-// the caller did not send the field. It returns an [Error] with
-// [CodeMissingField] or [CodeInvalidField]. The texts are kept as they were
-// sent: nothing is trimmed or normalised, and names need not be unique.
+// ParseNewCategory validates a category to be created; nil means that the caller did not send
+// the field. It returns an [Error] with [CodeMissingField] or [CodeInvalidField]. The texts
+// are kept as sent, neither trimmed nor normalised, and names need not be unique.
 func ParseNewCategory(name, description *string) (NewCategory, error) {
 	if name == nil {
 		return NewCategory{}, missing("name")
@@ -51,12 +48,12 @@ func ParseNewCategory(name, description *string) (NewCategory, error) {
 	return NewCategory{name: *name, description: description}, nil
 }
 
-// missing returns the error for a member that must be sent.
+// missing returns the error for a required member that was not sent.
 func missing(field string) error {
 	return Errorf(CodeMissingField, "%s is required", field).In(field)
 }
 
-// checkCategory checks the texts that are not nil.
+// checkCategory validates the texts that are not nil.
 func checkCategory(name, description *string) error {
 	if name != nil {
 		if err := (textRule{field: "name", maxRunes: MaxCategoryName}).check(*name); err != nil {
@@ -69,19 +66,19 @@ func checkCategory(name, description *string) error {
 	return nil
 }
 
-// Name returns the name to be stored.
+// Name returns the name.
 func (n NewCategory) Name() string { return n.name }
 
-// Description returns the description to be stored, nil for none.
+// Description returns the description, nil for none.
 func (n NewCategory) Description() *string { return n.description }
 
-// WithID returns the category that n becomes once it has an id.
+// WithID returns the category with its id.
 func (n NewCategory) WithID(id CategoryID) Category {
 	return Category{ID: id, Name: n.name, Description: n.description}
 }
 
-// Fingerprint returns a SHA-256 of what the caller asked for. Two requests with
-// the same fingerprint ask for the same category, however their JSON is spelled.
+// Fingerprint returns a SHA-256 of the requested category. It does not depend on the formatting
+// of the JSON.
 func (n NewCategory) Fingerprint() [sha256.Size]byte {
 	if n.description == nil {
 		return fingerprint(OpCreateCategory, n.name, int64(len(n.name)), 0)
@@ -116,7 +113,7 @@ func (p CategoryPatch) Apply(c Category) Category {
 	return c
 }
 
-// Equal reports whether two categories are the same in every field.
+// Equal reports whether all fields of two categories are equal.
 func (c Category) Equal(other Category) bool {
 	if c.ID != other.ID || c.Name != other.Name || (c.Description == nil) != (other.Description == nil) {
 		return false
@@ -128,46 +125,45 @@ func (c Category) Equal(other Category) bool {
 type CreateCategory struct {
 	Account AccountID
 	New     NewCategory
-	// IdempotencyKey is "" when the caller sent none.
+	// IdempotencyKey is "" if the caller sent none.
 	IdempotencyKey IdempotencyKey
 	// Refused, if not nil, is the error for a new category. A replay of an earlier create
 	// succeeds all the same.
 	Refused *Error
-	// By is the operator whose request it is; then Account is 0. It is "" for a request of
-	// an account. The audit log has only the changes of operators.
+	// By is the operator who sent the request; then Account is 0. It is "" for a request of
+	// an account. Only changes by operators are in the audit log.
 	By Actor
 }
 
-// CreatedCategory is a store's answer to [CreateCategory].
+// CreatedCategory is the result of [CreateCategory].
 type CreatedCategory struct {
 	Category Category
-	// Replayed says that the category was created by an earlier request with
-	// the same idempotency key.
+	// Replayed is true if an earlier request with the same idempotency key created the
+	// category.
 	Replayed bool
 }
 
 // UpdateCategory asks a store to change a category.
 type UpdateCategory struct {
 	ID      CategoryID
-	Account AccountID // the account that must have created it; 0 for an operator, who may change all
+	Account AccountID // the account, which must be the creator; 0 for an operator, who may change all
 	Patch   CategoryPatch
-	// Expected is the category as it must be before the change; nil for no condition.
+	// Expected is the required category before the change; nil for no condition.
 	Expected *Category
-	By       Actor // as of [CreateCategory]
+	By       Actor // as in [CreateCategory]
 }
 
 // DeleteCategory asks a store to delete a category.
 type DeleteCategory struct {
 	ID       CategoryID
-	Account  AccountID // as of [UpdateCategory]
-	Expected *Category // as of [UpdateCategory]
-	By       Actor     // as of [CreateCategory]
+	Account  AccountID // as in [UpdateCategory]
+	Expected *Category // as in [UpdateCategory]
+	By       Actor     // as in [CreateCategory]
 }
 
-// CheckCategoryChange returns nil if an account may change or delete a category; account 0
-// stands for an operator, creator is the account that created it. expected is the category
-// as it must be, nil for no condition. Otherwise it returns an [Error] with [CodeForbidden]
-// or [CodePreconditionFailed].
+// CheckCategoryChange checks whether the account by, or an operator if it is 0, may change or
+// delete a category of creator. If expected is not nil, the category must equal it. It returns
+// an [Error] with [CodeForbidden] or [CodePreconditionFailed].
 func CheckCategoryChange(c Category, creator, by AccountID, expected *Category) error {
 	if by != 0 && by != creator {
 		return Errorf(CodeForbidden, "this category was created by another account; only that account and the operator may change or delete it")
@@ -178,7 +174,7 @@ func CheckCategoryChange(c Category, creator, by AccountID, expected *Category) 
 	return nil
 }
 
-// NoSuchCategory returns the error for an id of no category, or of a deleted one.
+// NoSuchCategory returns the error for the id of an unknown or deleted category.
 func NoSuchCategory() *Error {
 	return Errorf(CodeNotFound, "there is no category with this id; it may have been deleted")
 }
@@ -191,7 +187,7 @@ type RevisedCategory struct {
 	Deleted bool
 }
 
-// CategoryOrigin says who created a category, and when.
+// CategoryOrigin is the creator of a category, and the time of its creation.
 type CategoryOrigin struct {
 	Category  CategoryID
 	Account   AccountID // 0: an operator
@@ -200,46 +196,43 @@ type CategoryOrigin struct {
 
 // CategoryStore keeps categories.
 type CategoryStore interface {
-	// CreateCategory makes a category durable, together with its idempotency
-	// key, before it returns: it survives a crash and a power cut from then on.
-	// It returns an [Error] with [CodeIdempotencyKeyReused],
-	// [CodeIdempotencyInProgress], or [CodeServiceUnavailable]; after the last,
-	// the category may or may not exist.
+	// CreateCategory stores a category and its idempotency key. When it returns, both are
+	// durable: they survive a crash and a power cut. It returns an [Error] with
+	// [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], or [CodeServiceUnavailable];
+	// after the last one, the category may or may not exist.
 	CreateCategory(ctx context.Context, c CreateCategory) (CreatedCategory, error)
 
-	// UpdateCategory changes a category, as durably, and returns it. It returns
-	// an [Error] with [CodeNotFound], [CodeForbidden], [CodePreconditionFailed], or
-	// [CodeServiceUnavailable]; after the last, the change may or may not have been
-	// made if [ErrOutcomeUnknown] is in its chain.
+	// UpdateCategory changes a category durably and returns it. It returns an [Error] with
+	// [CodeNotFound], [CodeForbidden], [CodePreconditionFailed], or
+	// [CodeServiceUnavailable]. If [ErrOutcomeUnknown] is in the chain of the last one, the
+	// change may or may not have been made.
 	UpdateCategory(ctx context.Context, u UpdateCategory) (Category, error)
 
-	// DeleteCategory deletes a category that no pet uses, as durably. Its errors are
-	// those of UpdateCategory, and one with [CodeCategoryInUse].
+	// DeleteCategory deletes a category durably. It returns the same errors as
+	// UpdateCategory, and one with [CodeCategoryInUse] if a pet uses the category.
 	DeleteCategory(ctx context.Context, d DeleteCategory) error
 
-	// EachCategory calls fn for every category that was ever created, the deleted
-	// ones included, by id ascending, as of one moment, and stops at the first
-	// error that fn returns. The categories' texts are valid until fn returns.
+	// EachCategory calls fn for every category ever created, deleted ones included, by
+	// ascending id, in one snapshot, and stops at the first error that fn returns. The
+	// texts of a category are valid until fn returns.
 	EachCategory(ctx context.Context, fn func(RevisedCategory) error) error
 }
 
-// CategoryFeed is how a server that shares its store with others learns what
-// they created, changed and deleted.
+// CategoryFeed reports the changes that other servers made in a shared store.
 type CategoryFeed interface {
 	// CategoriesSince calls fn for every category that changed after a revision, by
-	// revision ascending, and stops at the first error that fn returns. It returns the
-	// revision up to which fn has got every change, even with an error. If nothing
-	// changed, it costs one small query.
+	// ascending revision, and stops at the first error that fn returns. Even with an error,
+	// it returns the revision up to which fn received every change. If nothing changed, it
+	// costs one small query.
 	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) (Revision, error)
 }
 
-// textRule is the rule for a text of the domain. The domain checks it, not
-// the database, so that every store holds the same: PostgreSQL, for one, cannot
-// store U+0000 at all.
+// textRule is a rule for texts. The domain checks it, not the database, because databases
+// differ: PostgreSQL, for example, cannot store U+0000.
 type textRule struct {
 	field    string // the member
-	called   string // in messages; "": as the member
-	maxRunes int    // in characters: Unicode code points
+	called   string // its name in messages; "": the member's
+	maxRunes int    // in characters (Unicode code points)
 	lines    bool   // tabs and line breaks are allowed
 	blank    bool   // may have no visible character
 }
@@ -248,8 +241,8 @@ func (r textRule) check(s string) error {
 	fail := func(rule string, args ...any) error {
 		return Errorf(CodeInvalidField, "%s must %s", cmp.Or(r.called, r.field), fmt.Sprintf(rule, args...)).In(r.field)
 	}
-	// The length in bytes bounds the length in characters from above, which
-	// spares nearly every text the count.
+	// The length in bytes is an upper bound of the length in characters, so nearly no text
+	// needs to be counted.
 	switch {
 	case !utf8.ValidString(s):
 		return fail("be valid UTF-8")
@@ -272,8 +265,8 @@ func (r textRule) check(s string) error {
 	return nil
 }
 
-// visible reports whether a character can be seen. White space, separators and format
-// characters cannot, such as U+200B.
+// visible reports whether a character is visible. White space, separators and format
+// characters such as U+200B are not.
 func visible(c rune) bool {
 	return !unicode.IsSpace(c) && !unicode.In(c, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp)
 }

@@ -42,8 +42,7 @@ type NewPlanRequest struct {
 // MaxPlanNote is the maximum length of a plan request's note, in characters.
 const MaxPlanNote = 1_000
 
-// ParseNewPlanRequest checks the plan that an account wants, and its note. It returns an
-// [Error] with [CodeInvalidField].
+// ParseNewPlanRequest validates a request. It returns an [Error] with [CodeInvalidField].
 func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, error) {
 	if !slices.Contains(Plans(), Plan(plan)) {
 		return NewPlanRequest{}, Errorf(CodeInvalidField, "there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
@@ -52,7 +51,7 @@ func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, 
 	return NewPlanRequest{account: account, plan: Plan(plan), note: note}, err
 }
 
-// Account returns the account that asks for the plan.
+// Account returns the requesting account.
 func (n NewPlanRequest) Account() AccountID { return n.account }
 
 // Plan returns the requested plan.

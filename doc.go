@@ -6,19 +6,17 @@
 // line, the console and every store is a constructor or a pure function here, so that
 // nothing can bypass it:
 //
-//   - [ParseNewCategory] is the only way to a category that may be stored, as are
-//     [ParseNewPet] to a pet and [ParseNewOrder] to an order.
+//   - Only [ParseNewCategory], [ParseNewPet] and [ParseNewOrder] make values that may be stored.
 //   - [GenerateKey] and [ParseKey] are the only functions that know the format of a
 //     key.
-//   - [Plan] and [Quota] say how many requests an account has in each [Window].
-//   - [Ban] carries the ladder of durations.
-//   - [Operations] is the registry of what the API offers, and how stable it is.
+//   - [Plan] and [Quota] define the number of requests of an account in each [Window].
+//   - [Ban] has the ladder of durations.
+//   - [Operations] is the registry of the API's operations and their stability.
 //   - [Error] is the only error whose text a caller may see.
 //
-// The interfaces of stores, which have several implementations and a conformance suite,
-// are declared beside the concept that they store, such as [CategoryStore].
+// Interfaces of stores, which have several implementations and a conformance suite, are
+// declared beside the values that they store, such as [CategoryStore].
 //
 // The package imports only the standard library, without net/http and database/sql:
-// it does no I/O, reads no clock and keeps no state. It depends on nothing that
-// could be unavailable.
+// it does no I/O, reads no clock and keeps no state.
 package petcat

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Code names a kind of failure for machines. Codes are lower_snake, are part of
-// the contract, and are never renamed; callers must expect new ones.
+// Code identifies a kind of failure for programs. Codes are snake_case, part of the contract,
+// and never renamed; callers must expect new ones.
 type Code string
 
-// The codes of the API, grouped by the HTTP status that they travel with.
+// The codes of the API, grouped by HTTP status.
 const (
 	// 400
-	CodeMalformedJSON Code = "malformed_json" // not one well-formed, unambiguous JSON text
-	CodeInvalidBody   Code = "invalid_body"   // JSON, but not an object, or it is incomplete
+	CodeMalformedJSON Code = "malformed_json" // not exactly one well-formed JSON text without duplicate names
+	CodeInvalidBody   Code = "invalid_body"   // not a JSON object, or incomplete
 	CodeMissingField  Code = "missing_field"  // a required member or header is absent
 	CodeInvalidField  Code = "invalid_field"  // a member or header breaks its rule
 
@@ -25,7 +25,7 @@ const (
 	CodeDisabledAPIKey Code = "disabled_api_key"
 
 	// 403, 404, 405, 408
-	CodeForbidden        Code = "forbidden" // the key is valid, and may not do this
+	CodeForbidden        Code = "forbidden" // the key is valid, but may not do this
 	CodeNotFound         Code = "not_found"
 	CodeMethodNotAllowed Code = "method_not_allowed"
 	CodeRequestTimeout   Code = "request_timeout" // the body did not arrive in time
@@ -50,17 +50,17 @@ const (
 	CodeServiceUnavailable Code = "service_unavailable"
 )
 
-// Error is a failure that a caller may see. Code, Message and Field may be sent to it; the
-// cause, if there is one, is only for the log.
+// Error is a failure whose Code, Message and Field a caller may see. Its cause, if any, is only
+// for the log.
 type Error struct {
 	Code    Code
 	Message string
-	// Field is the member, query parameter or header that breaks a rule, "" if it is none.
+	// Field is the invalid member, query parameter or header, if any.
 	Field string
 	cause error
 }
 
-// Errorf returns an Error whose message names the field and the remedy.
+// Errorf returns an Error. Its message must name the field and the remedy.
 func Errorf(code Code, format string, args ...any) *Error {
 	if len(args) == 0 {
 		return &Error{Code: code, Message: format}
@@ -68,7 +68,7 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// In returns a copy of e with the field that it is about.
+// In returns a copy of e with a field.
 func (e *Error) In(field string) *Error {
 	return &Error{e.Code, e.Message, field, e.cause}
 }
@@ -78,8 +78,8 @@ func (e *Error) WithCause(cause error) *Error {
 	return &Error{e.Code, e.Message, e.Field, cause}
 }
 
-// Error returns the text for the log. It may hold the cause, so it must not be
-// sent to a caller: send Message.
+// Error returns the text for the log. Because it may contain the cause, send Message to callers
+// instead.
 func (e *Error) Error() string {
 	if e.cause == nil {
 		return fmt.Sprintf("%s: %s", e.Code, e.Message)
@@ -90,8 +90,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Public returns the error that a caller may see: the Error in the chain of err, or an
-// internal error with a fixed text if there is none, so that nothing leaks by accident.
+// Public returns the error that a caller may see: the Error in the chain of err or, if there is
+// none, an internal error with a fixed text, so that nothing leaks.
 func Public(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -99,17 +99,17 @@ func Public(err error) *Error {
 	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and quote the X-Request-Id if it persists", cause: err}
 }
 
-// ErrOutcomeUnknown is in the chain of an error of a change that may have happened
-// nevertheless. A retry may make the change twice.
+// ErrOutcomeUnknown is in the chain of an error if the change may have been made all the same.
+// A retry may make it twice.
 var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
 // UnusableError reports that petcat cannot use data or a place that it was given: a data
 // directory, a file or a database.
 type UnusableError struct {
-	// Message is one sentence for operators: what is wrong, and what to do. It contains no
+	// Message is a sentence for operators that names the problem and the remedy. It contains no
 	// password.
 	Message string
-	// Temporary is true if trying again later may help.
+	// Temporary is true if a later retry may succeed.
 	Temporary bool
 	cause     error
 }

@@ -10,24 +10,23 @@ import (
 	"time"
 )
 
-// IdempotencyKey is a caller's own name for a request, so that repeating the
-// request cannot repeat its effect. It is unique within an account.
+// IdempotencyKey is the name that a caller gives a request, so that a retry has no second
+// effect. It is unique within an account.
 type IdempotencyKey string
 
-// IdempotencyRetention is how long a key is remembered.
+// IdempotencyRetention is the time for which keys are kept.
 const IdempotencyRetention = 24 * time.Hour
 
-// MaxIdempotencyKey is the longest key in bytes, quotes around it not counted.
+// MaxIdempotencyKey is the maximum length of a key in bytes, without quotes around it.
 const MaxIdempotencyKey = 255
 
-// idempotencyKeyForm is a key as it is sent: bare, or as a structured field's string (RFC 9651,
-// section 3.3.3), in which a backslash stands before a quote or a backslash.
+// idempotencyKeyForm matches a key as sent: bare, or as a structured field's string (RFC 9651,
+// section 3.3.3), in which quotes and backslashes are escaped with a backslash.
 var idempotencyKeyForm = regexp.MustCompile(fmt.Sprintf(`^(?:[!#-~]{1,%[1]d}|"(?:[!#-\[\]-~]|\\["\\]){1,%[1]d}")$`, MaxIdempotencyKey))
 
-// ParseIdempotencyKey reads the value of an Idempotency-Key header. The IETF
-// draft writes the key as a structured field's string, in double quotes; most
-// clients write it bare. Both are the same key. It returns an [Error] with
-// [CodeInvalidField].
+// ParseIdempotencyKey parses the value of an Idempotency-Key header. The IETF draft puts the
+// key in double quotes, as a structured field's string; most clients send it bare. Both are
+// the same key. It returns an [Error] with [CodeInvalidField].
 func ParseIdempotencyKey(s string) (IdempotencyKey, error) {
 	if !idempotencyKeyForm.MatchString(s) {
 		return "", Errorf(CodeInvalidField, "Idempotency-Key must be 1 to %d visible ASCII characters, with quotes around all of them or none", MaxIdempotencyKey).In("Idempotency-Key")
@@ -38,8 +37,8 @@ func ParseIdempotencyKey(s string) (IdempotencyKey, error) {
 	return IdempotencyKey(s), nil
 }
 
-// fingerprint returns a SHA-256 of what an operation was asked for. Each operation
-// has its own number of numbers.
+// fingerprint returns a SHA-256 of an operation's input. Each operation has a fixed number of
+// numbers.
 func fingerprint(op OperationID, text string, numbers ...int64) [sha256.Size]byte {
 	data := append([]byte(op), 0)
 	for _, n := range numbers {
@@ -50,9 +49,9 @@ func fingerprint(op OperationID, text string, numbers ...int64) [sha256.Size]byt
 
 // Once is the idempotency key of an operator's or a customer's change.
 type Once struct {
-	By      Actor // whose key it is
+	By      Actor // the author of the change
 	Key     IdempotencyKey
-	Request string // the requested change: reusing the key for another one is an error
+	Request string // identifies the requested change
 }
 
 // Fingerprint returns a SHA-256 of the requested change.
@@ -60,10 +59,10 @@ func (o Once) Fingerprint() [sha256.Size]byte { return sha256.Sum256([]byte(o.Re
 
 type onceKey struct{}
 
-// WithOnce returns a context under which a store makes a change of by once, and remembers it
-// under the Idempotency-Key that was sent. A repeated change returns an error with a
-// [RepeatedError] in its chain; a change for another request, [CodeIdempotencyKeyReused]. For "",
-// it returns ctx. A key that breaks its rule is an [Error] with [CodeInvalidField].
+// WithOnce returns a context with which a store makes a change by an actor only once for the
+// Idempotency-Key that was sent. A repeated change returns an error with a [RepeatedError] in its
+// chain; a different request with the same key, an [Error] with [CodeIdempotencyKeyReused].
+// Without a key, WithOnce returns ctx; for an invalid one, an [Error] with [CodeInvalidField].
 func WithOnce(ctx context.Context, by Actor, sent, request string) (context.Context, error) {
 	if sent == "" {
 		return ctx, nil
@@ -72,15 +71,15 @@ func WithOnce(ctx context.Context, by Actor, sent, request string) (context.Cont
 	return context.WithValue(ctx, onceKey{}, Once{By: by, Key: key, Request: request}), err
 }
 
-// OnceFrom returns what [WithOnce] put into a context.
+// OnceFrom returns the Once that [WithOnce] added to a context, or the zero value.
 func OnceFrom(ctx context.Context) Once {
 	o, _ := ctx.Value(onceKey{}).(Once)
 	return o
 }
 
-// RepeatedError says that a change was made before.
+// RepeatedError is the error for a change that was already made.
 type RepeatedError struct {
-	Subject string // of its audit entry, such as the id of what was created, or of the key that was rotated
+	Subject string // of its audit entry, such as the id of the created account
 }
 
 // Error returns the text for the log.

@@ -22,32 +22,30 @@ const keyIDPrefix = "key_"
 // String returns the form that operators see, such as key_34.
 func (id KeyID) String() string { return keyIDPrefix + strconv.FormatInt(int64(id), 10) }
 
-// ParseKeyID reads the form that String writes. It returns an [Error] with
-// [CodeInvalidField].
+// ParseKeyID parses an id such as key_34. It returns an [Error] with [CodeInvalidField].
 func ParseKeyID(s string) (KeyID, error) {
 	digits, found := strings.CutPrefix(s, keyIDPrefix)
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if !found || err != nil || n < 1 {
-		// What was typed is not repeated: it may be the key itself.
+		// The message does not repeat the input, which may be the key itself.
 		return 0, Errorf(CodeInvalidField, "a key's id looks like key_34")
 	}
 	return KeyID(n), nil
 }
 
-// Key is a bearer credential of an account. Its secret is not in it: only a
-// hash of the secret is ever stored.
+// Key is a bearer credential of an account, without its secret, of which only a hash is stored.
 type Key struct {
 	ID         KeyID
 	Account    AccountID
 	Label      string
-	Hint       string // last characters of the secret's random part, to identify the key
-	ReadOnly   bool   // refused by every operation that [Operation.Writes]
+	Hint       string // the last characters of the secret's random part, to identify the key
+	ReadOnly   bool   // rejected by every operation that [Operation.Writes]
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
 	DisabledAt time.Time // zero: enabled
 	RevokedAt  time.Time // zero: not revoked
-	Successor  KeyID     // the key that a rotation put in its place, or 0
-	UsedAt     time.Time // when it was last used, in whole seconds; zero: never
+	Successor  KeyID     // the key that replaced it in a rotation, or 0
+	UsedAt     time.Time // the last use, in whole seconds; zero: never
 }
 
 // KeyState is the state of a key. Only an active key works.
@@ -61,7 +59,7 @@ const (
 	KeyRevoked  KeyState = "revoked"
 )
 
-// State returns the key's state at a moment. What is final comes first.
+// State returns the key's state at now. Permanent states take precedence.
 func (k Key) State(now time.Time) KeyState {
 	switch {
 	case !k.RevokedAt.IsZero():
@@ -75,8 +73,8 @@ func (k Key) State(now time.Time) KeyState {
 	}
 }
 
-// Err returns the error that a caller with a key in this state gets, nil for an
-// active one. Only a caller that sent the whole secret may see it.
+// Err returns the error for a caller with a key in this state, nil for an active one. Only a
+// caller that sent the whole secret may see it.
 func (s KeyState) Err() error {
 	switch s {
 	case KeyRevoked:
@@ -90,13 +88,13 @@ func (s KeyState) Err() error {
 	}
 }
 
-// KeyHash is the SHA-256 of a key's whole secret text. A secret holds 190
-// random bits, so a plain hash cannot be searched and needs no salt.
+// KeyHash is the SHA-256 of a key's whole secret. A secret has 190 random bits, so the hash
+// needs no salt.
 type KeyHash [sha256.Size]byte
 
 // The format of a secret: an environment's prefix, 32 random base62 characters,
-// and a checksum, so that scanners and servers can tell a typo from a key
-// without a lookup. Example: pck_live_ + 32 + 6 characters.
+// and a checksum, so that scanners and servers detect typos without a lookup. Example:
+// pck_live_ + 32 + 6 characters.
 const (
 	keyRandomLength   = 32
 	keyChecksumLength = 6
@@ -108,7 +106,7 @@ const (
 // rejected unread.
 const MaxCredential = 256
 
-// GeneratedKey is a new secret with the parts of it that may be stored.
+// GeneratedKey is a new secret, with the hash and the hint to store.
 type GeneratedKey struct {
 	Secret Secret
 	Hash   KeyHash
@@ -142,16 +140,15 @@ func keyChecksum(body []byte) (digits [keyChecksumLength]byte) {
 	return digits
 }
 
-// HashKey returns the hash of a credential, whether or not it can be a key.
+// HashKey returns the hash of a credential, valid or not.
 func HashKey(credential string) KeyHash {
 	var buf [MaxCredential]byte
 	return sha256.Sum256(buf[:copy(buf[:], credential)])
 }
 
-// ParseKey returns the hash to look a credential up by. It refuses, without a
-// lookup, everything that cannot be a key of this environment: another form,
-// another environment, or a checksum that is not right. It returns an [Error]
-// with [CodeInvalidAPIKey], which never repeats the credential.
+// ParseKey returns the hash by which to look up a credential. Without a lookup, it rejects
+// everything that cannot be a key of this environment: a wrong format, environment or checksum.
+// It returns an [Error] with [CodeInvalidAPIKey], which never repeats the credential.
 func ParseKey(env Environment, credential string) (KeyHash, error) {
 	const form = "the API key is not valid; send the whole key, as it was shown when it was created"
 	if len(credential) > MaxCredential {
@@ -175,15 +172,15 @@ func ParseKey(env Environment, credential string) (KeyHash, error) {
 // isBase62 reports whether a text has only letters and digits.
 func isBase62(text string) bool { return strings.Trim(text, base62) == "" }
 
-// KeyTerms is what an operator chooses for a key.
+// KeyTerms are the properties of a key that its creator chooses.
 type KeyTerms struct {
 	Label     string    // the operator's note on the key, or ""
 	ExpiresAt time.Time // zero: never
 	ReadOnly  bool
 }
 
-// check returns an [Error] with [CodeInvalidField] for a bad label, or an expiry that is not
-// after now.
+// check returns an [Error] with [CodeInvalidField] for an invalid label, or an expiry that is
+// not after now.
 func (t KeyTerms) check(now time.Time) error {
 	if err := (textRule{field: "label", called: "the label", maxRunes: MaxKeyLabel, blank: true}).check(t.Label); err != nil {
 		return err
@@ -197,7 +194,7 @@ const MaxKeyLabel = 200
 // KeyGenerator makes the keys of an environment.
 type KeyGenerator struct {
 	Environment Environment
-	Random      io.Reader // as of [GenerateKey]
+	Random      io.Reader // as in [GenerateKey]
 }
 
 // NewKey is a valid key to be created. Only [KeyGenerator.NewKey] makes one.
@@ -208,7 +205,7 @@ type NewKey struct {
 }
 
 // NewKey returns a new key of an account, and its secret. It returns an [Error] with
-// [CodeInvalidField] for a bad label, or an expiry that is not after now.
+// [CodeInvalidField] for an invalid label, or an expiry that is not after now.
 func (g KeyGenerator) NewKey(account AccountID, terms KeyTerms, now time.Time) (NewKey, Secret, error) {
 	if err := terms.check(now); err != nil {
 		return NewKey{}, Secret{}, err
@@ -225,23 +222,22 @@ func CheckExpiry(end, now time.Time) error {
 	return nil
 }
 
-// Account returns the account that the key is for.
+// Account returns the account of the key.
 func (n NewKey) Account() AccountID { return n.account }
 
-// Terms returns what the operator chose for the key.
+// Terms returns the terms of the key.
 func (n NewKey) Terms() KeyTerms { return n.terms }
 
 // Generated returns the secret with its hash and hint.
 func (n NewKey) Generated() GeneratedKey { return n.generated }
 
-// MaxOverlap is how long both keys of a rotation may work side by side.
+// MaxOverlap is the maximum time for which both keys of a rotation work.
 const MaxOverlap = 30 * 24 * time.Hour
 
-// lastExpiry is the end of the year 9999, the last that RFC 3339 can write, in Unix
-// milliseconds.
+// lastExpiry is the end of the year 9999, the last year of RFC 3339, in Unix milliseconds.
 const lastExpiry = 253_402_300_799_000
 
-// Rotation is a valid replacement of a key by a new one. Only [KeyGenerator.Rotation] makes one.
+// Rotation replaces a key with a new one. Only [KeyGenerator.Rotation] makes a valid one.
 type Rotation struct {
 	key       KeyID
 	overlap   time.Duration
@@ -258,7 +254,7 @@ func (g KeyGenerator) Rotation(key KeyID, overlap time.Duration) (Rotation, Secr
 	return Rotation{key: key, overlap: overlap, generated: generated}, generated.Secret, err
 }
 
-// Key returns the key that is replaced.
+// Key returns the key to replace.
 func (r Rotation) Key() KeyID { return r.key }
 
 // Generated returns the secret of the successor, with its hash and hint.
@@ -278,7 +274,7 @@ func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err er
 	successor = Key{Account: old.Account, Label: old.Label, Hint: r.generated.Hint, ReadOnly: old.ReadOnly, CreatedAt: now}
 	end := now.Add(r.overlap)
 	if !old.ExpiresAt.IsZero() {
-		// In milliseconds: a [time.Duration] ends after 292 years.
+		// In milliseconds, because a [time.Duration] cannot exceed 292 years.
 		life := old.ExpiresAt.UnixMilli() - old.CreatedAt.UnixMilli()
 		successor.ExpiresAt = time.UnixMilli(min(now.UnixMilli()+life, lastExpiry)).UTC()
 		if old.ExpiresAt.Before(end) {
@@ -299,9 +295,8 @@ const (
 	RevokeKey  KeyAction = "revoke"
 )
 
-// Apply returns the key after the action at now. An action that was already done changes
-// nothing. A revoked key stays revoked: enabling or disabling it is an [Error] with
-// [CodeInvalidField].
+// Apply returns the key after the action at now. Actions are idempotent. Enabling or disabling
+// a revoked key is an [Error] with [CodeInvalidField].
 func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	if !k.RevokedAt.IsZero() && a != RevokeKey {
 		return Key{}, Errorf(CodeInvalidField, "the key %s was revoked permanently; create a new key instead", k.ID)
@@ -327,8 +322,8 @@ type KeyEdit struct {
 	expiresAt *time.Time
 }
 
-// ParseKeyEdit checks a label and an expiry, zero for never, as [KeyGenerator.NewKey] does; nil stays
-// as it is.
+// ParseKeyEdit validates a label and an expiry as [KeyGenerator.NewKey] does; nil leaves them
+// unchanged.
 func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, error) {
 	var terms KeyTerms
 	if label != nil {
@@ -354,7 +349,7 @@ func (e KeyEdit) Apply(k Key) (Key, error) {
 	return k, nil
 }
 
-// KeyQuery chooses a page of keys, the newest first.
+// KeyQuery selects a page of keys, newest first.
 type KeyQuery struct {
 	Account AccountID // 0: any
 	Hint    string    // "": any
@@ -362,21 +357,19 @@ type KeyQuery struct {
 	Limit   int       // 0: all
 }
 
-// MaxCustomerKeys is how many keys an account may have on the customer's page: those that are
-// not revoked, and those of the last day.
+// MaxCustomerKeys is the maximum number of keys of an account, if its customer creates one. Keys
+// that were created in the last day count even if they are revoked.
 const MaxCustomerKeys = 100
 
 // KeyStore keeps keys. Every change commits together with its audit entry, and
 // reaches the servers as an [AccessChange].
 type KeyStore interface {
-	// CreateKey returns an [Error] with [CodeNotFound] when there is no such
-	// account, and with [CodeInvalidField] when it is closed, or has [MaxCustomerKeys] and
-	// its customer is who creates it.
+	// CreateKey returns an [Error] with [CodeNotFound] if there is no such account, and with
+	// [CodeInvalidField] if it is closed, or if its customer already has [MaxCustomerKeys].
 	CreateKey(ctx context.Context, by Actor, k NewKey) (Key, error)
-	// FindKey returns an [Error] with [CodeNotFound] when there is no such key.
+	// FindKey returns an [Error] with [CodeNotFound] if there is no such key.
 	FindKey(ctx context.Context, id KeyID) (Key, error)
-	// FindKeys returns the keys with these hashes, in their order. Hashes of no key are
-	// skipped.
+	// FindKeys returns the keys with these hashes, in their order. Unknown hashes are skipped.
 	FindKeys(ctx context.Context, hashes []KeyHash) ([]Key, error)
 	// RotateKey returns the new key. See [Rotation.Apply]. It returns an
 	// [Error] with [CodeNotFound] or [CodeInvalidField].
@@ -384,8 +377,8 @@ type KeyStore interface {
 	// ChangeKey returns the key after the action. See [KeyAction.Apply]. It
 	// returns an [Error] with [CodeNotFound] or [CodeInvalidField].
 	ChangeKey(ctx context.Context, by Actor, id KeyID, a KeyAction) (Key, error)
-	// EditKey returns the key after the change. See [KeyEdit.Apply]. Its errors are those of
-	// ChangeKey.
+	// EditKey returns the key after the change. See [KeyEdit.Apply]. It returns the same errors
+	// as ChangeKey.
 	EditKey(ctx context.Context, by Actor, id KeyID, e KeyEdit) (Key, error)
 	// KeyPage returns a page of keys.
 	KeyPage(ctx context.Context, q KeyQuery) ([]Key, error)
@@ -407,9 +400,9 @@ func KeysIn(text string) (secrets []Secret) {
 	return secrets
 }
 
-// FindLeakedKeys returns the keys whose secrets are in a text, such as a leaked file, in the order
-// of the text. rejected is the error for the last secret that is no key of this deployment, nil
-// if there is none.
+// FindLeakedKeys returns the keys whose secrets a text contains, such as a leaked file, in the
+// order of the text. rejected is the error for the last secret that does not belong to this
+// deployment, or nil.
 func FindLeakedKeys(ctx context.Context, s KeyStore, env Environment, text string) (keys []Key, rejected *Error, err error) {
 	var hashes []KeyHash
 	for _, secret := range KeysIn(text) {
@@ -426,8 +419,8 @@ func FindLeakedKeys(ctx context.Context, s KeyStore, env Environment, text strin
 	return keys, rejected, err
 }
 
-// ParseKeyHint parses the hint of a key as an operator typed it. It returns an [Error] with
-// [CodeInvalidField], which does not repeat it: it may be the key itself.
+// ParseKeyHint parses the hint of a key. It returns an [Error] with [CodeInvalidField], which
+// does not repeat the text: it may be the key itself.
 func ParseKeyHint(s string) (hint string, err error) {
 	if len(s) != keyHintLength || !isBase62(s) {
 		return "", Errorf(CodeInvalidField, "a hint has %d letters and digits", keyHintLength)

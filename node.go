@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Node is a process that serves, as the database knows it.
+// Node is a running server process.
 type Node struct {
-	ID      string // random: one process
-	Label   string // for people: no two running nodes have the same
+	ID      string // random, one for each process
+	Label   string // for people; unique among the running nodes
 	Version string // of the program
-	Host    string // the name of its machine
-	// AdminURL is where its machine reaches its admin listener, ConsoleURL where browsers find
-	// its console, PublicURL where clients find the API; without a slash at the end.
+	Host    string // the machine's name
+	// AdminURL is the URL of the admin listener from its own machine, ConsoleURL that of the
+	// console for browsers, PublicURL that of the API for clients; without a trailing slash.
 	AdminURL, ConsoleURL, PublicURL string
 	State                           string // as in /readyz
 	Since                           time.Time
@@ -20,7 +20,7 @@ type Node struct {
 	Drained bool
 }
 
-// NodeStore knows which nodes run.
+// NodeStore keeps the running nodes.
 type NodeStore interface {
 	// Beat records a node's heartbeat and returns all running nodes. n.Label is the preferred
 	// label: if another node has it, the node gets it with the suffix -2, -3 and so on. A new
@@ -30,7 +30,7 @@ type NodeStore interface {
 	Leave(ctx context.Context, id string) error
 	// Nodes returns the running nodes by their labels.
 	Nodes(ctx context.Context) ([]Node, error)
-	// DrainNode drains or resumes a node by its label, with an audit entry. The node learns
-	// it with its next heartbeat.
+	// DrainNode drains or resumes a node by its label, with an audit entry. It takes effect
+	// with the node's next heartbeat.
 	DrainNode(ctx context.Context, by Actor, label string, drained bool) error
 }

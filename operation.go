@@ -12,8 +12,7 @@ const (
 	Experimental Stability = "experimental" // no notice
 )
 
-// Notice returns how long before its sunset an operation is announced as
-// deprecated.
+// Notice returns the minimum time between the deprecation of an operation and its sunset.
 func (s Stability) Notice() time.Duration {
 	switch s {
 	case Stable:
@@ -59,18 +58,17 @@ type Operation struct {
 // DeprecatedAt is in the future.
 func (o Operation) Deprecated() bool { return !o.DeprecatedAt.IsZero() }
 
-// Sunset reports whether the operation has ended at a moment.
+// Sunset reports whether the operation has ended at now.
 func (o Operation) Sunset(now time.Time) bool {
 	return !o.SunsetAt.IsZero() && !now.Before(o.SunsetAt)
 }
 
-// Writes reports whether the operation changes something, so that a read-only key
-// may not use it. All do whose method is not GET; HEAD belongs to that of GET.
+// Writes reports whether the operation changes something, so that a read-only key may not use
+// it: operations other than GET do.
 func (o Operation) Writes() bool { return o.Method != "GET" }
 
-// Operations returns the registry: everything that the API offers. It drives
-// the routes, the headers that tell an operation's stability, and the checks of
-// the OpenAPI document.
+// Operations returns the registry of all operations of the API. It drives the routes, the
+// headers about stability, and the checks of the OpenAPI document.
 func Operations() []Operation {
 	return []Operation{
 		{ID: OpListCategories, Method: "GET", Path: "/categories", Stability: Stable, Query: []string{"limit", "after", "name"}},

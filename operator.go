@@ -9,25 +9,24 @@ import (
 	"time"
 )
 
-// OperatorName names a person who uses the console: lower-case, unique, and what the
-// audit log calls them.
+// OperatorName is the unique, lower-case name of a person who uses the console. The audit log
+// shows it.
 type OperatorName string
 
-// operatorPrefix begins what the audit log calls an operator.
+// operatorPrefix precedes the names of operators in the audit log.
 const operatorPrefix = "operator "
 
 // String returns the form that the audit log shows, such as "operator ada".
 func (n OperatorName) String() string { return operatorPrefix + string(n) }
 
-// Actor returns the operator as who changed something.
+// Actor returns the operator as an actor.
 func (n OperatorName) Actor() Actor { return Actor(n.String()) }
 
-// MaxOperatorName is the longest name of an operator in characters.
+// MaxOperatorName is the maximum length of an operator's name, in characters.
 const MaxOperatorName = 64
 
-// ParseOperatorName checks a name: letters from a to z, digits, and after the first
-// character also . _ - @, which every keyboard has. It returns an [Error] with
-// [CodeInvalidField].
+// ParseOperatorName validates a name: letters from a to z, digits and, after the first
+// character, also . _ - @. It returns an [Error] with [CodeInvalidField].
 func ParseOperatorName(s string) (OperatorName, error) {
 	if !operatorNameForm.MatchString(s) {
 		return "", Errorf(CodeInvalidField, "an operator's name has 1 to %d characters: a-z, 0-9, and after the first one also . _ - @ (got %.100q)", MaxOperatorName, s)
@@ -37,19 +36,19 @@ func ParseOperatorName(s string) (OperatorName, error) {
 
 var operatorNameForm = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9][a-z0-9._@-]{0,%d}$`, MaxOperatorName-1))
 
-// Role is what an operator may do in the console.
+// Role is the set of an operator's or a token's permissions.
 type Role string
 
 // The roles.
 const (
-	RoleAdmin  Role = "admin"  // sees and changes everything
-	RoleViewer Role = "viewer" // sees everything
+	RoleAdmin  Role = "admin"  // may see and change everything
+	RoleViewer Role = "viewer" // may see everything
 )
 
 // Changes reports whether the role may change anything.
 func (r Role) Changes() bool { return r == RoleAdmin }
 
-// ParseRole returns an [Error] with [CodeInvalidField] for a name that is not a role's.
+// ParseRole returns an [Error] with [CodeInvalidField] for an unknown role.
 func ParseRole(s string) (Role, error) {
 	if r := Role(s); r == RoleAdmin || r == RoleViewer {
 		return r, nil
@@ -81,8 +80,8 @@ type OperatorStore interface {
 // OperatorTokenID identifies a token of the management API: from 1, never reused.
 type OperatorTokenID int64
 
-// OperatorToken is a bearer credential of the management API. It has a name of its own, and
-// belongs to no operator.
+// OperatorToken is a bearer credential of the management API. It has its own name, and belongs
+// to no operator.
 type OperatorToken struct {
 	ID        OperatorTokenID
 	Name      OperatorName
@@ -92,19 +91,18 @@ type OperatorToken struct {
 	RevokedAt time.Time // zero: not revoked
 }
 
-// String returns what the audit log calls the token, such as "token ci".
+// String returns the form that the audit log shows, such as "token ci".
 func (t OperatorToken) String() string { return "token " + string(t.Name) }
 
-// Actor returns the token as who changed something.
+// Actor returns the token as an actor.
 func (t OperatorToken) Actor() Actor { return Actor(t.String()) }
 
-// State returns the token's state at a moment: active, expired or revoked.
+// State returns the token's state at now: active, expired or revoked.
 func (t OperatorToken) State(now time.Time) KeyState {
 	return Key{ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt}.State(now)
 }
 
-// operatorTokenPrefix begins the secret of each token of the management API, so that scanners
-// find it.
+// operatorTokenPrefix is the prefix of all secrets of tokens, by which scanners find them.
 const operatorTokenPrefix = "pct_"
 
 // GenerateOperatorToken makes the secret of a token of the management API.
@@ -113,8 +111,9 @@ func GenerateOperatorToken(random io.Reader) (GeneratedToken, error) {
 	return GeneratedToken{Secret: NewSecret(operatorTokenPrefix + g.Secret.Reveal()), Hash: g.Hash}, err
 }
 
-// ParseOperatorToken returns the hash to look a token of the management API up by. It returns
-// an [Error] with [CodeInvalidAPIKey] for what cannot be one, and never repeats it.
+// ParseOperatorToken returns the hash by which to look up a token of the management API. If the
+// text cannot be a token, it returns an [Error] with [CodeInvalidAPIKey], which never repeats
+// the text.
 func ParseOperatorToken(s string) (TokenHash, error) {
 	text, found := strings.CutPrefix(s, operatorTokenPrefix)
 	hash, err := ParseToken(text)
@@ -124,7 +123,7 @@ func ParseOperatorToken(s string) (TokenHash, error) {
 	return hash, nil
 }
 
-// ErrTokenInvalid says that a token of the management API is not known.
+// ErrTokenInvalid returns the error for an unknown token of the management API.
 func ErrTokenInvalid() *Error {
 	return Errorf(CodeInvalidAPIKey, "the token is not valid; send the whole token, as it was shown when it was created")
 }
@@ -132,15 +131,15 @@ func ErrTokenInvalid() *Error {
 // OperatorTokenStore keeps tokens of the management API. Every change commits together with
 // its audit entry.
 type OperatorTokenStore interface {
-	// CreateToken creates a token that works until expiresAt, zero for ever. It returns an
-	// [Error] with [CodeInvalidField] when that is not in the future, or when a token that
-	// was not revoked has the name already.
+	// CreateToken creates a token that expires at expiresAt; zero: never. It returns an [Error]
+	// with [CodeInvalidField] if that is not in the future, or if another token that is not
+	// revoked has the name.
 	CreateToken(ctx context.Context, by Actor, name OperatorName, role Role, expiresAt time.Time, token TokenHash) (OperatorToken, error)
 	// Tokens returns all tokens, by id ascending.
 	Tokens(ctx context.Context) ([]OperatorToken, error)
-	// FindToken returns a token whatever its state, or [ErrTokenInvalid].
+	// FindToken returns a token in any state, or [ErrTokenInvalid].
 	FindToken(ctx context.Context, token TokenHash) (OperatorToken, error)
-	// RevokeToken revokes the token of a name for ever. It returns an [Error] with
-	// [CodeNotFound] when there is none that was not revoked.
+	// RevokeToken permanently revokes the token with a name. It returns an [Error] with
+	// [CodeNotFound] if there is no such token, or if it is already revoked.
 	RevokeToken(ctx context.Context, by Actor, name OperatorName) (OperatorToken, error)
 }

@@ -5,30 +5,28 @@ import (
 	"crypto/sha256"
 )
 
-// PetID identifies a pet, as a [CategoryID] identifies a category.
+// PetID identifies a pet. It has the properties of a [CategoryID].
 type PetID int64
 
-// Pet is an animal, classified by a category.
+// Pet is an animal of a category.
 type Pet struct {
 	ID       PetID
 	Name     string
 	Category CategoryID
 }
 
-// NewPet is what a caller may say about a pet that is to be created. The zero
-// value is not valid: [ParseNewPet] is the only way to one.
+// NewPet is a valid pet to be created. Only [ParseNewPet] makes one.
 type NewPet struct {
 	name     string
 	category CategoryID
 }
 
-// MaxPetName is the longest name, in characters (Unicode code points).
+// MaxPetName is the maximum length of a name, in characters (Unicode code points).
 const MaxPetName = MaxCategoryName
 
-// ParseNewPet checks a pet to be created; nil means that the caller did not send
-// the field. It returns an [Error] with [CodeMissingField] or [CodeInvalidField].
-// Names follow the rules of categories' names. Whether the category exists, the store
-// says.
+// ParseNewPet validates a pet to be created; nil means that the caller did not send the field.
+// It returns an [Error] with [CodeMissingField] or [CodeInvalidField]. The rules for names are
+// the same as for categories. Only the store knows whether the category exists.
 func ParseNewPet(name *string, category *CategoryID) (NewPet, error) {
 	switch {
 	case name == nil:
@@ -42,17 +40,16 @@ func ParseNewPet(name *string, category *CategoryID) (NewPet, error) {
 	return NewPet{name: *name, category: *category}, nil
 }
 
-// Name returns the name to be stored.
+// Name returns the name.
 func (n NewPet) Name() string { return n.name }
 
-// Category returns the category that is to classify the pet.
+// Category returns the category of the pet.
 func (n NewPet) Category() CategoryID { return n.category }
 
-// WithID returns the pet that n becomes once it has an id.
+// WithID returns the pet with its id.
 func (n NewPet) WithID(id PetID) Pet { return Pet{ID: id, Name: n.name, Category: n.category} }
 
-// Fingerprint returns a SHA-256 of what the caller asked for; see
-// [NewCategory.Fingerprint].
+// Fingerprint returns a SHA-256 of the request; see [NewCategory.Fingerprint].
 func (n NewPet) Fingerprint() [sha256.Size]byte {
 	return fingerprint(OpCreatePet, n.name, int64(n.category))
 }
@@ -61,19 +58,18 @@ func (n NewPet) Fingerprint() [sha256.Size]byte {
 type CreatePet struct {
 	Account AccountID
 	New     NewPet
-	// IdempotencyKey is "" when the caller sent none.
+	// IdempotencyKey is "" if the caller sent none.
 	IdempotencyKey IdempotencyKey
 }
 
-// CreatedPet is a store's answer to [CreatePet].
+// CreatedPet is the result of [CreatePet].
 type CreatedPet struct {
 	Pet Pet
-	// Replayed says that the pet was created by an earlier request with the same
-	// idempotency key.
+	// Replayed is true if an earlier request with the same idempotency key created the pet.
 	Replayed bool
 }
 
-// PetQuery says which pets to list.
+// PetQuery selects a page of pets.
 type PetQuery struct {
 	Category CategoryID // 0: of all categories
 	After    PetID      // ids above this one
@@ -82,29 +78,26 @@ type PetQuery struct {
 
 // PetStore keeps pets. All accounts share them.
 type PetStore interface {
-	// CreatePet makes a pet durable, together with its idempotency key, before it
-	// returns. The category exists when that happens, and cannot be deleted from then
-	// on. It returns an [Error] with [CodeInvalidField] for a category that does not
-	// exist, [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], or
-	// [CodeServiceUnavailable]; after the last, the pet may or may not exist if
-	// [ErrOutcomeUnknown] is in its chain.
+	// CreatePet stores a pet and its idempotency key durably. From then on, its category
+	// cannot be deleted. It returns an [Error] with [CodeInvalidField] if the category does
+	// not exist, [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], or
+	// [CodeServiceUnavailable]. If [ErrOutcomeUnknown] is in the chain of the last one, the
+	// pet may or may not exist.
 	CreatePet(ctx context.Context, c CreatePet) (CreatedPet, error)
 
 	// FindPet returns a pet, or an [Error] with [CodeNotFound] or
 	// [CodeServiceUnavailable].
 	FindPet(ctx context.Context, id PetID) (Pet, error)
 
-	// ListPets returns pets by id ascending, or an [Error] with
-	// [CodeServiceUnavailable]. It shows every pet whose creation was answered before
-	// the call.
+	// ListPets returns pets by ascending id, including every pet whose creation was
+	// acknowledged before the call, or an [Error] with [CodeServiceUnavailable].
 	ListPets(ctx context.Context, q PetQuery) ([]Pet, error)
 }
 
-// OrderID identifies an order, as a [CategoryID] identifies a category. The orders of
-// all accounts are numbered together.
+// OrderID identifies an order. It has the properties of a [CategoryID], across all accounts.
 type OrderID int64
 
-// Order is an order of a pet from the store.
+// Order is an order of a pet.
 type Order struct {
 	ID       OrderID
 	Pet      PetID
@@ -114,16 +107,15 @@ type Order struct {
 // MaxQuantity is the maximum quantity of an order.
 const MaxQuantity = 1_000
 
-// NewOrder is what a caller may say about an order. The zero value is not valid:
-// [ParseNewOrder] is the only way to one.
+// NewOrder is a valid order to be created. Only [ParseNewOrder] makes one.
 type NewOrder struct {
 	pet      PetID
 	quantity int64
 }
 
-// ParseNewOrder checks an order; nil means that the caller did not send the field.
-// It returns an [Error] with [CodeMissingField] or [CodeInvalidField]. Whether the pet
-// exists, the store says.
+// ParseNewOrder validates an order; nil means that the caller did not send the field. It
+// returns an [Error] with [CodeMissingField] or [CodeInvalidField]. Only the store knows whether
+// the pet exists.
 func ParseNewOrder(pet *PetID, quantity *int64) (NewOrder, error) {
 	switch {
 	case pet == nil:
@@ -136,17 +128,16 @@ func ParseNewOrder(pet *PetID, quantity *int64) (NewOrder, error) {
 	return NewOrder{pet: *pet, quantity: *quantity}, nil
 }
 
-// Pet returns the pet that is ordered.
+// Pet returns the ordered pet.
 func (n NewOrder) Pet() PetID { return n.pet }
 
-// Quantity returns how much is ordered.
+// Quantity returns the ordered quantity.
 func (n NewOrder) Quantity() int64 { return n.quantity }
 
-// WithID returns the order that n becomes once it has an id.
+// WithID returns the order with its id.
 func (n NewOrder) WithID(id OrderID) Order { return Order{ID: id, Pet: n.pet, Quantity: n.quantity} }
 
-// Fingerprint returns a SHA-256 of what the caller asked for; see
-// [NewCategory.Fingerprint].
+// Fingerprint returns a SHA-256 of the request; see [NewCategory.Fingerprint].
 func (n NewOrder) Fingerprint() [sha256.Size]byte {
 	return fingerprint(OpCreateOrder, "", int64(n.pet), n.quantity)
 }
@@ -155,34 +146,32 @@ func (n NewOrder) Fingerprint() [sha256.Size]byte {
 type CreateOrder struct {
 	Account AccountID
 	New     NewOrder
-	// IdempotencyKey is "" when the caller sent none.
+	// IdempotencyKey is "" if the caller sent none.
 	IdempotencyKey IdempotencyKey
 }
 
-// CreatedOrder is a store's answer to [CreateOrder].
+// CreatedOrder is the result of [CreateOrder].
 type CreatedOrder struct {
 	Order Order
-	// Replayed says that the order was created by an earlier request with the same
-	// idempotency key.
+	// Replayed is true if an earlier request with the same idempotency key created the order.
 	Replayed bool
 }
 
-// OrderQuery says which orders to list.
+// OrderQuery selects a page of orders.
 type OrderQuery struct {
-	Account AccountID // whose they are
-	After   OrderID   // ids above this one
-	Limit   int       // maximum number of orders
+	Account AccountID
+	After   OrderID // ids above this one
+	Limit   int     // maximum number of orders
 }
 
-// OrderStore keeps orders. Only the account that placed an order sees it.
+// OrderStore keeps orders, each visible only to the account that placed it.
 type OrderStore interface {
-	// CreateOrder makes an order durable, together with its idempotency key, before
-	// it returns. Its errors are those of [PetStore.CreatePet], with
-	// [CodeInvalidField] for a pet that does not exist.
+	// CreateOrder stores an order and its idempotency key durably. It returns the same
+	// errors as [PetStore.CreatePet], with [CodeInvalidField] if the pet does not exist.
 	CreateOrder(ctx context.Context, c CreateOrder) (CreatedOrder, error)
 
-	// ListOrders returns an account's orders by id ascending, or an [Error] with
-	// [CodeServiceUnavailable]. It shows every order whose creation was answered
-	// before the call.
+	// ListOrders returns an account's orders by ascending id, including every order whose
+	// creation was acknowledged before the call, or an [Error] with
+	// [CodeServiceUnavailable].
 	ListOrders(ctx context.Context, q OrderQuery) ([]Order, error)
 }

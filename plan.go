@@ -21,14 +21,14 @@ const (
 // Plans returns the plans, from small to large.
 func Plans() []Plan { return []Plan{Free, Pro, Business, Enterprise} }
 
-// Quota is how many requests an account may make in each window.
+// Quota is the maximum number of requests of an account in each window.
 type Quota struct {
 	PerMinute int64
 	PerDay    int64
 }
 
-// MaxQuota is the largest number in a quota. It keeps every header value within
-// the 15 digits of a structured field's integer.
+// MaxQuota is the maximum of a quota. It keeps header values within the 15 digits of a
+// structured field's integer.
 const MaxQuota = 1_000_000_000_000
 
 // In returns the quota of one window.
@@ -39,8 +39,8 @@ func (q Quota) In(w Window) int64 {
 	return q.PerMinute
 }
 
-// Quota returns the plan's published quota; ok is false for a plan whose
-// numbers are agreed with each account.
+// Quota returns the plan's published quota; ok is false if the quota is agreed with each
+// account.
 func (p Plan) Quota() (q Quota, ok bool) {
 	switch p {
 	case Free:
@@ -54,16 +54,16 @@ func (p Plan) Quota() (q Quota, ok bool) {
 	}
 }
 
-// Subscription is a plan with the numbers that hold for one account. The zero
-// value is not valid: [ParseSubscription] is the only way to one.
+// Subscription is a plan with the quota of one account. Only [ParseSubscription] makes a valid
+// one.
 type Subscription struct {
 	plan  Plan
 	quota Quota
 }
 
-// ParseSubscription checks a plan's name and numbers; 0 means that a number was
-// not given. Enterprise needs both numbers, the other plans refuse them. It
-// returns an [Error] with [CodeMissingField] or [CodeInvalidField].
+// ParseSubscription validates a plan's name and numbers; 0 means that a number was not given.
+// Enterprise needs both numbers, other plans reject them. It returns an [Error] with
+// [CodeMissingField] or [CodeInvalidField].
 func ParseSubscription(plan string, perMinute, perDay int64) (Subscription, error) {
 	p := Plan(strings.ToLower(plan))
 	switch p {
@@ -93,12 +93,11 @@ func ParseSubscription(plan string, perMinute, perDay int64) (Subscription, erro
 // Plan returns the plan.
 func (s Subscription) Plan() Plan { return s.plan }
 
-// Quota returns the numbers that hold.
+// Quota returns the quota.
 func (s Subscription) Quota() Quota { return s.quota }
 
-// Window is a period of the UTC clock in which a quota counts. Windows are
-// fixed, not sliding: they begin and end at the same instants for everybody,
-// which is what makes a promise such as X-RateLimit-Reset exact.
+// Window is a fixed period of the UTC clock to which a quota applies. Because windows are not
+// sliding, X-RateLimit-Reset is exact.
 type Window int
 
 // The windows, from short to long.
@@ -126,10 +125,9 @@ func (w Window) String() string {
 	return "minute"
 }
 
-// Index returns the number of the window that holds the given Unix second,
-// counted from the epoch.
+// Index returns the number of the window that contains a Unix second, counted from the epoch.
 func (w Window) Index(unix int64) int64 {
-	// Floored, so that the arithmetic also holds before 1970.
+	// Rounded down, also before 1970.
 	n := unix / w.Seconds()
 	if unix%w.Seconds() < 0 {
 		n--
@@ -137,35 +135,34 @@ func (w Window) Index(unix int64) int64 {
 	return n
 }
 
-// Reset returns the Unix second at which the window with this index ends.
+// Reset returns the Unix second at which the window with an index ends.
 func (w Window) Reset(index int64) int64 { return (index + 1) * w.Seconds() }
 
-// QuotaCharge asks for one request of an account to be admitted within a quota. With
-// a zero Quota.PerMinute nothing is admitted, and the answer tells what is used.
+// QuotaCharge is a charge for one request of an account. If Quota.PerMinute is 0, it charges
+// nothing, and only the used quota is returned.
 type QuotaCharge struct {
 	Account AccountID
 	Quota   Quota
 }
 
-// QuotaCount is the answer to a QuotaCharge.
+// QuotaCount is the result of a QuotaCharge.
 type QuotaCount struct {
 	Now                 int64 // the store's clock, nanoseconds since the Unix epoch
 	Admitted            bool
 	MinuteUsed, DayUsed int64 // after the charge
-	// Newest is the store's newest revision that was committed when the call arrived; 0:
-	// the store was not asked.
+	// Newest is the newest revision that was committed when the call arrived; 0 if the store
+	// was not queried.
 	Newest Revision
 }
 
-// ErrAccountHeld says that another call locked an account for longer than a call waits: nothing
-// was charged.
+// ErrAccountHeld is the error for an account that another call locked for too long. Nothing was
+// charged.
 var ErrAccountHeld = errors.New("an account is held by another call")
 
 // QuotaStore counts the requests of all nodes.
 type QuotaStore interface {
-	// Charge decides charges one after the other, each in one atomic step: to both windows
-	// of its account or to neither. They must be in ascending order of their accounts. The
-	// answers are in the same order. After an error other than
-	// [ErrAccountHeld], any of the charges may have been made.
+	// Charge applies charges in order, each atomically to both windows of its account or to
+	// neither. Charges must be sorted by account; the results are in the same order. After
+	// an error other than [ErrAccountHeld], any of the charges may have been applied.
 	Charge(ctx context.Context, charges []QuotaCharge) ([]QuotaCount, error)
 }

@@ -122,7 +122,7 @@ type Session struct {
 	Unverified bool
 }
 
-// Subject returns who is signed in.
+// Subject returns the operator or account that is signed in.
 func (s Session) Subject() Subject { return Subject{Operator: s.Operator, Account: s.Account.ID} }
 
 // Ended reports whether the session has ended.

@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// UsageCounts is what became of requests. Each request of an account is in Requests, in
-// one of the refusals, or in neither: those that charge nothing, and those that failed
-// before they could be charged.
+// UsageCounts are counts of requests by outcome. Each request of an account is in Requests or in
+// one of the rejections, unless it was free, or failed before it was charged.
 type UsageCounts struct {
 	Requests      int64 // admitted: charged to the account's quotas
 	MinuteRefused int64 // 429 rate_limit_exceeded
 	DayRefused    int64 // 429 daily_quota_exceeded
 	BanRefused    int64 // 429 key_banned
-	KeyRefused    int64 // 401, and 429 too_many_failed_attempts: requests of no account
+	KeyRefused    int64 // 401, and 429 too_many_failed_attempts: requests without an account
 	Failed        int64 // 5xx responses; may also be in Requests
-	Bytes         int64 // of the bodies of all answers, as they were sent
+	Bytes         int64 // of all response bodies, as sent
 }
 
 // Add adds other counts to c.
@@ -29,12 +28,12 @@ func (c *UsageCounts) Add(other UsageCounts) {
 	c.Bytes += other.Bytes
 }
 
-// Refused returns how many requests were refused, for any reason.
+// Refused returns the number of rejected requests.
 func (c UsageCounts) Refused() int64 {
 	return c.MinuteRefused + c.DayRefused + c.BanRefused + c.KeyRefused
 }
 
-// How long the usage history is kept.
+// Retention of the usage history.
 const (
 	UsageHours = 30 * 24 * time.Hour      // by the hour
 	UsageDays  = 2 * 366 * 24 * time.Hour // by the day
@@ -57,8 +56,8 @@ func (s UsageStep) Length() time.Duration {
 	return time.Hour
 }
 
-// KeptSince returns when the first period begins that is kept at a moment. Both are
-// forgotten by the day.
+// KeptSince returns the beginning of the first period that is kept at now. Hours and days are
+// deleted by the day.
 func (s UsageStep) KeptSince(now time.Time) time.Time {
 	if s == UsageByDay {
 		return s.Floor(now.Add(-UsageDays))
@@ -66,24 +65,22 @@ func (s UsageStep) KeptSince(now time.Time) time.Time {
 	return UsageByDay.Floor(now.Add(-UsageHours))
 }
 
-// Floor returns the beginning of the period that holds a moment, in UTC.
+// Floor returns the beginning of the period that contains a time, in UTC.
 func (s UsageStep) Floor(t time.Time) time.Time { return t.UTC().Truncate(s.Length()) }
 
-// AllAccounts stands for the sum of all accounts, and of the requests of nobody's
-// account, where a usage history is asked for.
+// AllAccounts selects the usage of all accounts together, including requests without an account.
 const AllAccounts AccountID = 0
 
-// UsageQuery chooses a part of the usage history: the periods that begin at From or
-// later, and before To. [ParseUsageQuery] makes a valid one.
+// UsageQuery selects a part of the usage history: the periods that begin at From or later, and
+// before To. [ParseUsageQuery] makes a valid one.
 type UsageQuery struct {
 	Account  AccountID // or AllAccounts
 	From, To time.Time
 	Step     UsageStep
 }
 
-// ParseUsageQuery checks a query of the usage by hour or by day. A zero to is now; a zero from
-// is a day before to by the hour, and 30 days before it by the day. It returns an [Error] with
-// [CodeInvalidField].
+// ParseUsageQuery validates a query. A zero to means now; a zero from means one day before to
+// for hours, and 30 days before it for days. It returns an [Error] with [CodeInvalidField].
 func ParseUsageQuery(account AccountID, by UsageStep, from, to, now time.Time) (UsageQuery, error) {
 	q, length, further := UsageQuery{Account: account, From: from, To: to, Step: by}, 24*time.Hour, "; days go back further"
 	switch by {
@@ -103,7 +100,7 @@ func ParseUsageQuery(account AccountID, by UsageStep, from, to, now time.Time) (
 	if !q.From.Before(q.To) {
 		return q, Errorf(CodeInvalidField, "from must be before to (got %s and %s)", show(q.From), show(q.To)).In("from")
 	}
-	if kept := q.Step.KeptSince(now); q.From.Before(kept) { // a total must not lack them silently
+	if kept := q.Step.KeptSince(now); q.From.Before(kept) { // otherwise, a total would silently be too low
 		return q, Errorf(CodeInvalidField, "from must not be before %s (got %s), because earlier %ss are no longer kept%s", show(kept), show(q.From), q.Step, further).In("from")
 	}
 	return q, nil
@@ -114,29 +111,29 @@ type UsagePeriod struct {
 	Begin time.Time
 	UsageCounts
 
-	// Incomplete says that a node was killed in the period, so that requests may be
-	// missing; see UsageGap.
+	// Incomplete is true if a node was killed in the period, so that requests may be missing;
+	// see UsageGap.
 	Incomplete bool
 }
 
-// UsageGap says that a node was killed, and that requests which it answered after From may
-// be missing. From is less than a second before its end, or more if it had no requests or
-// the store was unavailable. Until is when the kill was noticed. A node that was only cut
-// off from the store may have answered requests after that.
+// UsageGap is a gap in the history because a node was killed: requests that it answered after
+// From may be missing. From is less than a second before its end, or more if it had no requests
+// or the store was unavailable. At Until, the kill was detected. A node that was only cut off
+// from the store may have answered requests after that.
 type UsageGap struct {
 	Node        string
 	From, Until time.Time
 }
 
-// Meets reports whether something of the period that begins at a moment may be missing.
+// Meets reports whether the gap overlaps the period that begins at a time.
 func (g UsageGap) Meets(begin time.Time, s UsageStep) bool {
 	return !g.Until.Before(begin) && g.From.Before(begin.Add(s.Length()))
 }
 
-// UsageHistory is the answer to a UsageQuery.
+// UsageHistory is the result of a UsageQuery.
 type UsageHistory struct {
-	Periods []UsagePeriod // in their order; without those in which nothing was counted
-	Gaps    []UsageGap    // those that meet the time asked for, by From ascending
+	Periods []UsagePeriod // in order, without empty ones
+	Gaps    []UsageGap    // those that overlap the query, by ascending From
 }
 
 // UsageCount is the usage of an account in an hour, as one node counted it.
@@ -146,27 +143,27 @@ type UsageCount struct {
 	UsageCounts
 }
 
-// KeyUse is when a key was last used, in whole seconds.
+// KeyUse is the last use of a key, in whole seconds.
 type KeyUse struct {
 	Key KeyID
 	At  time.Time
 }
 
-// UsageBatch is what one node counted since its last batch. A node repeats a batch,
-// with the same number and contents, until it knows that it was written, and writes
-// no other before. Its rows are sorted, so that nodes never wait for each other in a circle.
+// UsageBatch has the counts of one node since its last batch. A node retries a batch, with the
+// same number and contents, until it is acknowledged, before it writes the next one. Its rows
+// are sorted, so that nodes cannot deadlock.
 type UsageBatch struct {
-	Node     string    // unique: one process
-	Number   int64     // from 1, one more for each batch of the node
-	SeenAt   time.Time // what the node counted before is in this batch, or in one before it
-	Ended    bool      // the node counts nothing any more
+	Node     string    // unique to a process
+	Number   int64     // of the node's batches, from 1
+	SeenAt   time.Time // earlier counts of the node are in this batch or an earlier one
+	Ended    bool      // this is the node's last batch
 	Counts   []UsageCount
 	Keys     []KeyUse
 	Refusals []Refusal
 }
 
-// TopQuery asks for the accounts with the most requests, or refusals, in a range of time: in
-// whole hours, and in whole days where [UsageHours] have passed.
+// TopQuery selects the accounts with the most requests, or rejections, in a time range: whole
+// hours, or whole days if it is older than [UsageHours].
 type TopQuery struct {
 	From, To  time.Time
 	ByRefused bool // instead of by requests
@@ -182,47 +179,44 @@ type AccountUsage struct {
 
 // UsageStore keeps the usage history.
 type UsageStore interface {
-	// AddUsage adds a batch, once, however often it is called with it. An empty batch
-	// says that the node still runs.
+	// AddUsage adds a batch. Adding the same batch again has no effect. An empty batch
+	// reports that the node is running.
 	AddUsage(ctx context.Context, b UsageBatch) error
-	// Usage returns what was written so far and is still kept. Periods that begin before
-	// [UsageStep.KeptSince] may be missing.
+	// Usage returns the stored usage. Periods that begin before [UsageStep.KeptSince] may be
+	// missing.
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
-	// TopAccounts returns the accounts that a TopQuery asks for, the largest first.
+	// TopAccounts returns the accounts that a TopQuery selects, largest first.
 	TopAccounts(ctx context.Context, q TopQuery) ([]AccountUsage, error)
-	// DayUsed returns how many requests of an account were admitted on a day, as far as
-	// they are written. Days are numbered by [Day].Index.
+	// DayUsed returns the stored number of admitted requests of an account on a day. Days
+	// are numbered by [Day].Index.
 	DayUsed(ctx context.Context, account AccountID, day int64) (int64, error)
 	// Refusals returns the newest refusals and failures of an account, newest first,
 	// RecentRefusals at most.
 	Refusals(ctx context.Context, account AccountID) ([]Refusal, error)
-	// FindRefusal returns the refusals or failures of which the last has an X-Request-Id, or an
-	// [Error] with [CodeNotFound].
+	// FindRefusal returns the Refusal with the RequestID, or an [Error] with [CodeNotFound].
 	FindRefusal(ctx context.Context, requestID string) (Refusal, error)
 }
 
-// RecentRefusals is how many refusals and failures of an account are shown.
+// RecentRefusals is the maximum number of refusals and failures of an account.
 const RecentRefusals = 20
 
-// Refusal stands for requests of an account that were refused with 429, or that failed with
-// a status from 500 on: those of one key, operation and code. All but Count and First is of
-// the last one.
+// Refusal summarises the requests of one key, operation and code that were rejected with 429, or
+// that failed with a status of 500 or more. All fields but Count and First describe the last one.
 type Refusal struct {
 	Account     AccountID
 	Key         KeyID
-	Operation   OperationID // "" if there is none at the request's path
+	Operation   OperationID // "" if the path has none
 	Code        Code
 	Count       int64
 	First, Last time.Time
 	RequestID   string
 	Status      int
-	// Minute and Day are where the account stood. A window whose limit is 0 is not
-	// known: the request failed before that.
+	// Minute and Day are the account's used quotas. If the limit is 0, they are unknown,
+	// because the request failed before.
 	Minute, Day Spent
-	// Until is when the window or the ban ended that refused the request; zero for a
-	// failure.
+	// Until is the end of the window or ban that rejected the request; zero for a failure.
 	Until time.Time
 }
 
-// Spent is how much of a quota was used.
+// Spent is the used part of a quota.
 type Spent struct{ Used, Limit int64 }
