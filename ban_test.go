@@ -41,14 +41,14 @@ func TestBanLadderDown(t *testing.T) {
 		want  int
 	}{
 		{"never banned", 0, 0, 1},
-		{"at once", 1, 0, 2},
-		{"not quite a day", 3, day - 1, 4},
-		{"a day", 3, day, 3},
-		{"two days", 3, 2 * day, 2},
-		{"a hundred years", 5, 36_500 * day, 1},
-		{"the top stays the top", 5, 0, 5},
-		{"a day below the top", 5, day, 5},
-		{"while it lasts", 2, -time.Minute, 3},
+		{"ban ended now", 1, 0, 2},
+		{"almost a day later", 3, day - 1, 4},
+		{"a day later", 3, day, 3},
+		{"two days later", 3, 2 * day, 2},
+		{"a hundred years later", 5, 36_500 * day, 1},
+		{"highest level", 5, 0, 5},
+		{"a day after the highest level", 5, day, 5},
+		{"during the ban", 2, -time.Minute, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := petcat.Ban{Level: c.level, StartedAt: noon.Add(-time.Hour), EndsAt: noon}
@@ -73,9 +73,9 @@ func TestBanState(t *testing.T) {
 		at   time.Time
 		want petcat.BanState
 	}{
-		{"at its start", petcat.Ban{EndsAt: end}, noon, petcat.BanActive},
-		{"just before its end", petcat.Ban{EndsAt: end}, end.Add(-1), petcat.BanActive},
-		{"at its end", petcat.Ban{EndsAt: end}, end, petcat.BanEnded},
+		{"active", petcat.Ban{EndsAt: end}, noon, petcat.BanActive},
+		{"just before the end", petcat.Ban{EndsAt: end}, end.Add(-1), petcat.BanActive},
+		{"at the end", petcat.Ban{EndsAt: end}, end, petcat.BanEnded},
 		{"lifted", petcat.Ban{EndsAt: end, LiftedAt: noon}, noon, petcat.BanLifted},
 		{"shadow", petcat.Ban{EndsAt: end, Shadow: true}, noon, petcat.BanShadow},
 		{"none", petcat.Ban{}, noon, petcat.BanEnded},
@@ -85,7 +85,7 @@ func TestBanState(t *testing.T) {
 				t.Errorf("state %s, want %s", got, c.want)
 			}
 			if got := c.ban.Active(c.at); got != (c.want == petcat.BanActive) {
-				t.Errorf("active: %v, state %s", got, c.want)
+				t.Errorf("Active() = %v in state %s", got, c.want)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ func TestParseNewCategory(t *testing.T) {
 		{"both", text("dog"), text("barks"), "", ""},
 		{"white space is kept", text(" dog "), text(" \n"), "", ""},
 		{"longest", text(strings.Repeat("🐕", 1000)), text(strings.Repeat("é", 10_000)), "", ""},
-		{"combining characters count each", text(strings.Repeat("e\u0301", 500)), nil, "", ""},
+		{"combining characters are counted", text(strings.Repeat("e\u0301", 500)), nil, "", ""},
 
 		{"no name", nil, nil, petcat.CodeMissingField, "name is required"},
 		{"blank name", text(" \u00a0\u2003\u3000"), nil, petcat.CodeInvalidField, "name must contain something"},
@@ -35,7 +35,7 @@ func TestParseNewCategory(t *testing.T) {
 			wantCode(t, err, c.code)
 			if err != nil {
 				if message := petcat.Public(err).Message; !strings.Contains(message, c.message) {
-					t.Errorf("message %q does not hold %q", message, c.message)
+					t.Errorf("message %q does not contain %q", message, c.message)
 				}
 				return
 			}

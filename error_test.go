@@ -18,12 +18,12 @@ func TestPublic(t *testing.T) {
 		code    petcat.Code
 		message string
 	}{
-		{"own", own, petcat.CodeNotFound, "no category 7"},
-		{"own, wrapped", fmt.Errorf("read: %w", own), petcat.CodeNotFound, "no category 7"},
-		{"own, joined", errors.Join(inner, own), petcat.CodeNotFound, "no category 7"},
-		{"own with a cause", own.WithCause(inner), petcat.CodeNotFound, "no category 7"},
-		{"the outermost speaks", petcat.Errorf(petcat.CodeServiceUnavailable, "later").WithCause(own), petcat.CodeServiceUnavailable, "later"},
-		{"anything else", inner, petcat.CodeInternalError, ""},
+		{"domain error", own, petcat.CodeNotFound, "no category 7"},
+		{"wrapped", fmt.Errorf("read: %w", own), petcat.CodeNotFound, "no category 7"},
+		{"joined", errors.Join(inner, own), petcat.CodeNotFound, "no category 7"},
+		{"with a cause", own.WithCause(inner), petcat.CodeNotFound, "no category 7"},
+		{"outermost domain error wins", petcat.Errorf(petcat.CodeServiceUnavailable, "later").WithCause(own), petcat.CodeServiceUnavailable, "later"},
+		{"other error", inner, petcat.CodeInternalError, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			wantCode(t, c.err, c.code)

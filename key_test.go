@@ -57,11 +57,11 @@ func TestGenerateKey(t *testing.T) {
 				}
 				text := g.Secret.Reveal()
 				if !regexp.MustCompile(form).MatchString(text) || seen[text] {
-					t.Fatalf("the key %s is of another form, or came twice", text)
+					t.Fatalf("the key %s has a wrong format, or is a duplicate", text)
 				}
 				seen[text] = true
 				if body := text[:len(text)-6]; checksum(body) != text[len(body):] {
-					t.Fatalf("%s ends in another checksum than %s", text, checksum(body))
+					t.Fatalf("%s does not end with the checksum %s", text, checksum(body))
 				}
 				if g.Hint != text[37:41] {
 					t.Fatalf("the hint of %s is %s", text, g.Hint)
@@ -75,7 +75,7 @@ func TestGenerateKey(t *testing.T) {
 	}
 }
 
-// No typo passes: not one changed character, not two neighbours swapped.
+// TestParseKeyFindsTypos changes each character, and swaps each pair of neighbours.
 func TestParseKeyFindsTypos(t *testing.T) {
 	good := generated(t, petcat.Production).Secret.Reveal()
 	refused := func(typo string) {
@@ -84,7 +84,7 @@ func TestParseKeyFindsTypos(t *testing.T) {
 			return
 		}
 		if _, err := petcat.ParseKey(petcat.Production, typo); err == nil {
-			t.Errorf("%s passes for %s", typo, good)
+			t.Errorf("the typo %s of %s is accepted", typo, good)
 		}
 	}
 	for i := range len(good) {
@@ -97,9 +97,8 @@ func TestParseKeyFindsTypos(t *testing.T) {
 	}
 }
 
-// FuzzParseKey: a credential has a hash to look up exactly when a second
-// implementation of the format agrees, and no refusal depends on what was sent
-// but in its kind, so none repeats it.
+// FuzzParseKey compares ParseKey with a second implementation of the format, and checks that
+// errors have one of three fixed texts, so that none repeats the credential.
 func FuzzParseKey(f *testing.F) {
 	for _, env := range []petcat.Environment{petcat.Production, petcat.Staging} {
 		good := generated(f, env).Secret.Reveal()
@@ -133,13 +132,13 @@ func FuzzParseKey(f *testing.F) {
 			}
 			if err == nil {
 				if hash != sha256.Sum256([]byte(credential)) {
-					t.Errorf("%q has another hash", credential)
+					t.Errorf("wrong hash of %q", credential)
 				}
 				continue
 			}
 			wantCode(t, err, petcat.CodeInvalidAPIKey)
 			if message := petcat.Public(err).Message; !messages[message] || errors.Unwrap(err) != nil {
-				t.Errorf("%q: the error says %q", credential, err)
+				t.Errorf("ParseKey(%q): error %q", credential, err)
 			}
 		}
 	})
@@ -153,8 +152,8 @@ func TestKeyState(t *testing.T) {
 		want petcat.KeyState
 		code petcat.Code
 	}{
-		{"fresh", petcat.Key{}, petcat.KeyActive, ""},
-		{"expires in a moment", petcat.Key{ExpiresAt: noon.Add(1)}, petcat.KeyActive, ""},
+		{"new", petcat.Key{}, petcat.KeyActive, ""},
+		{"expires soon", petcat.Key{ExpiresAt: noon.Add(1)}, petcat.KeyActive, ""},
 		{"expires now", petcat.Key{ExpiresAt: noon}, petcat.KeyExpired, petcat.CodeExpiredAPIKey},
 		{"disabled", petcat.Key{DisabledAt: past}, petcat.KeyDisabled, petcat.CodeDisabledAPIKey},
 		{"disabled and expired", petcat.Key{DisabledAt: past, ExpiresAt: past}, petcat.KeyExpired, petcat.CodeExpiredAPIKey},
@@ -184,7 +183,7 @@ func TestKeyAction(t *testing.T) {
 		{"enable", petcat.EnableKey, petcat.Key{DisabledAt: before}, petcat.Key{}, ""},
 		{"revoke", petcat.RevokeKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before, RevokedAt: noon}, ""},
 		{"revoke again", petcat.RevokeKey, petcat.Key{RevokedAt: before}, petcat.Key{RevokedAt: before}, ""},
-		{"enable a revoked one", petcat.EnableKey, petcat.Key{RevokedAt: before}, petcat.Key{}, petcat.CodeInvalidField},
+		{"enable a revoked key", petcat.EnableKey, petcat.Key{RevokedAt: before}, petcat.Key{}, petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := c.action.Apply(c.key, noon)
@@ -208,12 +207,12 @@ func TestRotation(t *testing.T) {
 		oldEnd, newEnd time.Time
 		code           petcat.Code
 	}{
-		{"at once", 0, petcat.Key{}, noon, time.Time{}, ""},
+		{"no overlap", 0, petcat.Key{}, noon, time.Time{}, ""},
 		{"overlap", day, petcat.Key{}, noon.Add(day), time.Time{}, ""},
-		{"as long a life as the old one", day, petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)}, noon.Add(day), noon.Add(90 * day), ""},
-		{"the old one lives no longer", 30 * day, petcat.Key{CreatedAt: created, ExpiresAt: noon.Add(day)}, noon.Add(day), noon.Add(11 * day), ""},
-		{"as little as the old one may do", 0, petcat.Key{ReadOnly: true}, noon, time.Time{}, ""},
-		{"no life ends after the year 9999", 0, petcat.Key{CreatedAt: created, ExpiresAt: end}, noon, end, ""},
+		{"same lifetime", day, petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)}, noon.Add(day), noon.Add(90 * day), ""},
+		{"old key expires within the overlap", 30 * day, petcat.Key{CreatedAt: created, ExpiresAt: noon.Add(day)}, noon.Add(day), noon.Add(11 * day), ""},
+		{"read-only", 0, petcat.Key{ReadOnly: true}, noon, time.Time{}, ""},
+		{"expiry in the year 9999", 0, petcat.Key{CreatedAt: created, ExpiresAt: end}, noon, end, ""},
 		{"revoked", 0, petcat.Key{RevokedAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
 		{"disabled", 0, petcat.Key{DisabledAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
 		{"expired", 0, petcat.Key{ExpiresAt: noon}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
@@ -285,12 +284,12 @@ func TestKeysIn(t *testing.T) {
 		name, text string
 		want       []string
 	}{
-		{"nothing", "no key", nil},
-		{"in a line of a log", `{"authorization":"Bearer ` + live + `"}`, []string{live}},
+		{"no key", "no key", nil},
+		{"in a log line", `{"authorization":"Bearer ` + live + `"}`, []string{live}},
 		{"in the order of the text, each once", test + " " + live2 + "\n" + live + "," + test, []string{test, live2, live}},
-		{"one after the other", live + live2, []string{live, live2}},
-		{"a beginning, then a key", "pck_live_" + live, []string{live}},
-		{"cut off", live[:len(live)-1], nil},
+		{"adjacent keys", live + live2, []string{live, live2}},
+		{"prefix before a key", "pck_live_" + live, []string{live}},
+		{"truncated", live[:len(live)-1], nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
@@ -304,7 +303,7 @@ func TestKeysIn(t *testing.T) {
 	}
 }
 
-// planted is the text that must not be shown.
+// planted is the secret text.
 const planted = "the-planted-text"
 
 // holder has a secret where package fmt cannot call its methods.
@@ -354,8 +353,8 @@ func TestSecretShowsNothing(t *testing.T) {
 	}
 }
 
-// hidesPlanted looks for the planted text as it is and in hexadecimal, which is
-// how the verb x would write it.
+// hidesPlanted checks that an output does not contain the planted text, in plain or hexadecimal
+// form.
 func hidesPlanted(t *testing.T, how, text string) {
 	t.Helper()
 	lower := strings.ToLower(text)

@@ -13,17 +13,17 @@ func TestRegistryIsSound(t *testing.T) {
 	for _, o := range petcat.Operations() {
 		place := o.Method + " " + o.Path
 		if names[o.ID] || places[place] {
-			t.Errorf("%s at %s is there twice", o.ID, place)
+			t.Errorf("%s at %s is registered twice", o.ID, place)
 		}
 		names[o.ID], places[place] = true, true
 		if o.SunsetAt.IsZero() {
 			continue
 		}
 		if !o.Deprecated() || o.SunsetAt.Sub(o.DeprecatedAt) < o.Stability.Notice() {
-			t.Errorf("%s ends with less notice than %s", o.ID, o.Stability.Notice())
+			t.Errorf("the notice of %s is shorter than %s", o.ID, o.Stability.Notice())
 		}
 		if !o.SunsetAt.Equal(o.SunsetAt.UTC().Truncate(24 * time.Hour)) { // the document gives the day alone
-			t.Errorf("%s does not end when a day begins in UTC, but at %s", o.ID, o.SunsetAt)
+			t.Errorf("%s ends at %s, not at the beginning of a UTC day", o.ID, o.SunsetAt)
 		}
 	}
 	for _, contract := range []petcat.Operation{
@@ -34,7 +34,7 @@ func TestRegistryIsSound(t *testing.T) {
 			return o.ID == contract.ID && o.Method == contract.Method && o.Path == contract.Path && o.Stability == contract.Stability && !o.Deprecated()
 		}
 		if !slices.ContainsFunc(petcat.Operations(), same) {
-			t.Errorf("%s is missing, or is not as the contract has it", contract.ID)
+			t.Errorf("%s is missing, or differs from the contract", contract.ID)
 		}
 	}
 }

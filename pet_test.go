@@ -42,16 +42,16 @@ func wantRefused(t *testing.T, err error, code petcat.Code, message string) {
 	t.Helper()
 	wantCode(t, err, code)
 	if err != nil && !strings.Contains(petcat.Public(err).Message, message) {
-		t.Errorf("message %q does not hold %q", petcat.Public(err).Message, message)
+		t.Errorf("message %q does not contain %q", petcat.Public(err).Message, message)
 	}
 }
 
-// TestFingerprintsDiffer: each part of a request is in its fingerprint.
+// TestFingerprintsDiffer checks that a fingerprint covers every part of a request.
 func TestFingerprintsDiffer(t *testing.T) {
 	seen := make(map[[32]byte]string)
 	note := func(what string, fingerprint [32]byte) {
 		if other, ok := seen[fingerprint]; ok {
-			t.Errorf("%s has the fingerprint of %s", what, other)
+			t.Errorf("%s and %s have the same fingerprint", what, other)
 		}
 		seen[fingerprint] = what
 	}
@@ -90,12 +90,12 @@ func TestParseNewOrder(t *testing.T) {
 		code     petcat.Code
 		message  string
 	}{
-		{"least", &pet, number(1), "", ""},
-		{"most", &pet, number(petcat.MaxQuantity), "", ""},
+		{"minimum", &pet, number(1), "", ""},
+		{"maximum", &pet, number(petcat.MaxQuantity), "", ""},
 
 		{"no pet", nil, number(1), petcat.CodeMissingField, "pet_id is required"},
 		{"no quantity", &pet, nil, petcat.CodeMissingField, "quantity is required"},
-		{"none", &pet, number(0), petcat.CodeInvalidField, "quantity must be from 1 to 1000"},
+		{"zero", &pet, number(0), petcat.CodeInvalidField, "quantity must be from 1 to 1000"},
 		{"too many", &pet, number(petcat.MaxQuantity + 1), petcat.CodeInvalidField, "quantity must be from 1 to 1000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

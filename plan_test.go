@@ -17,7 +17,7 @@ func TestParseSubscription(t *testing.T) {
 		code       petcat.Code
 	}{
 		{"free", "free", 0, 0, petcat.Quota{PerMinute: 60, PerDay: 1_000}, ""},
-		{"pro in other case", "PRO", 0, 0, petcat.Quota{PerMinute: 300, PerDay: 10_000}, ""},
+		{"pro in upper case", "PRO", 0, 0, petcat.Quota{PerMinute: 300, PerDay: 10_000}, ""},
 		{"business", "business", 0, 0, petcat.Quota{PerMinute: 1_000, PerDay: 100_000}, ""},
 		{"enterprise", "enterprise", 5_000, 2_000_000, petcat.Quota{PerMinute: 5_000, PerDay: 2_000_000}, ""},
 		{"largest enterprise", "enterprise", most, most, petcat.Quota{PerMinute: most, PerDay: most}, ""},
@@ -27,7 +27,7 @@ func TestParseSubscription(t *testing.T) {
 		{"pro with a number", "pro", 0, 10_000, petcat.Quota{}, petcat.CodeInvalidField},
 		{"enterprise without numbers", "enterprise", 0, 0, petcat.Quota{}, petcat.CodeMissingField},
 		{"enterprise without the minute", "enterprise", 0, 5, petcat.Quota{}, petcat.CodeMissingField},
-		{"enterprise above the most", "enterprise", 1, most + 1, petcat.Quota{}, petcat.CodeInvalidField},
+		{"enterprise above the maximum", "enterprise", 1, most + 1, petcat.Quota{}, petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := petcat.ParseSubscription(c.plan, c.minute, c.day)
@@ -39,7 +39,7 @@ func TestParseSubscription(t *testing.T) {
 	}
 }
 
-// TestEverySecondLiesInOneWindow, also before the epoch and far from today.
+// TestEverySecondLiesInOneWindow also tests times before the epoch and in the far future.
 func TestEverySecondLiesInOneWindow(t *testing.T) {
 	for _, w := range []petcat.Window{petcat.Minute, petcat.Day} {
 		for _, around := range []int64{0, noon.Unix(), -noon.Unix(), math.MaxInt64 / 4, math.MinInt64 / 4} {

@@ -17,7 +17,7 @@ func TestTokens(t *testing.T) {
 	text := g.Secret.Reveal()
 	hash, err := petcat.ParseToken(text)
 	if err != nil || hash != g.Hash || len(text) != 32 {
-		t.Errorf("%d characters, the same hash: %v, %v", len(text), hash == g.Hash, err)
+		t.Errorf("%d characters, hashes equal: %v, %v", len(text), hash == g.Hash, err)
 	}
 	for _, other := range []string{"", text[1:], text + "a", strings.ToUpper(text), strings.Repeat("1", 32), " " + text[1:]} {
 		if _, err := petcat.ParseToken(other); petcat.CodeOf(err) != petcat.CodeNotFound || strings.Contains(err.Error(), text[2:]) {
@@ -25,7 +25,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	if _, err := petcat.GenerateToken(strings.NewReader("short")); err == nil {
-		t.Error("a token is made of too few random bytes")
+		t.Error("GenerateToken succeeds with too few random bytes")
 	}
 }
 
@@ -40,9 +40,9 @@ func TestSessionEnds(t *testing.T) {
 	}
 	s.SeenAt = noon.Add(petcat.SessionLife - time.Minute)
 	if s.Ended(noon.Add(petcat.SessionLife-1)) || !s.Ended(noon.Add(petcat.SessionLife)) {
-		t.Error("a session in use does not end after its life")
+		t.Error("a session in use does not end after SessionLife")
 	}
 	if s.Stale(s.SeenAt.Add(petcat.SessionTouch-1)) || !s.Stale(s.SeenAt.Add(petcat.SessionTouch)) {
-		t.Error("a session is not written down once a minute")
+		t.Error("a session is not recorded once a minute")
 	}
 }
