@@ -66,7 +66,7 @@ func (p prepared) statement(ctx context.Context, query string) (*sql.Stmt, error
 }
 
 func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	stmt, err := p.statement(ctx, query)
+	stmt, err := p.statement(ctx, query) //nolint:sqlclosecheck // it is used again
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (s
 }
 
 func (p prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	stmt, err := p.statement(ctx, query)
+	stmt, err := p.statement(ctx, query) //nolint:sqlclosecheck // it is used again
 	if err != nil {
 		return nil, err
 	}
