@@ -120,7 +120,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 func checkUnused(t *store.Tx) error {
 	nodes, err := store.RunningNodes(t, dialect())
 	if err == nil && len(nodes) > 0 {
-		return petcat.TemporarilyUnusablef(nil, "a server uses the database; stop it, and restore again (one that was killed counts for 15 s)")
+		return petcat.TemporarilyUnusablef(nil, "a server uses the database; stop it, then restore again (after a kill, wait 15 s)")
 	}
 	return err
 }

@@ -140,7 +140,7 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 		if remedy == "" {
 			remedy = fmt.Sprintf("reset it with ALTER ROLE ... RESET %[1]s, or ALTER DATABASE ... RESET %[1]s", setting.name)
 		}
-		return petcat.Unusablef(nil, "the database has %s = %s, and needs %s; %s", setting.name, values[i], setting.value, remedy)
+		return petcat.Unusablef(nil, "the database has %s = %s and must have %s; %s", setting.name, values[i], setting.value, remedy)
 	}
 	return nil
 }

@@ -37,29 +37,29 @@ var states = []struct { //nolint:gochecknoglobals // a constant table
 	later    bool // opening may succeed later
 	sentence string
 }{
-	{"08P01", temporary, false, "what answers at %s refuses the connection (%s); if it is a pooler, check its database, its login, its mode (transaction or session) and which startup parameters it lets pass, and remove the others from the URL"},
+	{"08P01", temporary, false, "the server at %s rejects the connection (%s); if it is a pooler, check its database, login and mode (transaction or session), and remove startup parameters that it does not accept from the URL"},
 	{"08", temporary, true, ""},
-	{"0A000", temporary, false, "the server at %s cannot do what is asked (%s); use PostgreSQL 14 or later"}, // or the schema has changed since the statement was prepared
-	{"22023", statement, false, "the server at %s does not take the value of a parameter of the URL (%s); correct it"},
+	{"0A000", temporary, false, "the server at %s does not support a statement (%s); use PostgreSQL 14 or later"}, // or the schema has changed since the statement was prepared
+	{"22023", statement, false, "the server at %s rejects the value of a parameter of the URL (%s); correct it"},
 	{"25006", temporary, false, "the database at %s cannot be written (%s); use the address of the primary server, or reset default_transaction_read_only of the role and the database"},
 	{"25", temporary, true, ""},
 	{"26000", temporary, false, noStatements},
-	{"28", statement, false, "the database server at %s refuses the login (%s); check user and password, or allow it in pg_hba.conf"},
+	{"28", statement, false, "the database server at %s rejects the login (%s); check user and password, or allow it in pg_hba.conf"},
 	{"3D000", statement, false, "the database server at %s has no such database (%s); create it, or check the name"},
 	{"3F000", statement, false, "the database at %s has no such schema (%s); create it, or check search_path"},
 	{"40", temporary, true, ""},
-	{"42501", statement, false, "the database server at %s does not allow it (%s); grant the role the right"},
+	{"42501", statement, false, "the database server at %s denies permission (%s); grant the role the privilege"},
 	{"42704", statement, false, "the server at %s does not know a parameter of the URL (%s); remove it, and name a schema with search_path"},
 	{"42P05", temporary, false, noStatements},
 	{"42P07", statement, false, foreign},
 	{"42710", statement, false, foreign},
 	{"53300", temporary, true, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more) and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
-	{diskFull, temporary, true, "the disk of the database server at %s is full (%s); make room there"},
-	{"53", temporary, true, "the database server at %s lacks something (%s); try again when there is room"},
-	{"55P03", temporary, true, "another program locks the database at %s (%s); try again when it has finished"},
-	{"57014", temporary, true, "a statement took too long for the database at %s (%s); raise statement_timeout of the role"},
-	{"57", temporary, true, "the database server at %s starts or stops (%s); try again in a moment"},
-	{"58", temporary, true, "the database server at %s does not work (%s); look into its log"},
+	{diskFull, temporary, true, "the disk of the database server at %s is full (%s); free some space"},
+	{"53", temporary, true, "the database server at %s is out of a resource (%s); try again when it is available"},
+	{"55P03", temporary, true, "another program holds a lock in the database at %s (%s); try again when it has finished"},
+	{"57014", temporary, true, "a statement timed out in the database at %s (%s); raise statement_timeout of the role"},
+	{"57", temporary, true, "the database server at %s is starting or stopping (%s); try again in a moment"},
+	{"58", temporary, true, "the database server at %s has a system error (%s); check its log"},
 	{"XX001", statement, false, damaged},
 	{"XX002", statement, false, damaged},
 }
@@ -157,7 +157,7 @@ func translate(err error, doing string) error {
 	if severityOf(err) == statement {
 		return wrapped
 	}
-	return store.Unavailable("the data cannot be reached at the moment; retry later", wrapped)
+	return store.Unavailable("the data is temporarily unavailable; retry later", wrapped)
 }
 
 // explain turns an error of opening into one sentence. An error of a server that answered is one
@@ -180,9 +180,9 @@ func explain(err error, where string) error {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection):
 		return explain(&pgconn.PgError{Code: "25006", Message: said}, where)
 	case certificate:
-		return petcat.TemporarilyUnusablef(err, "the database server at %s shows a certificate that is not accepted (%s); renew it, or check the address and its sslrootcert", where, said)
+		return petcat.TemporarilyUnusablef(err, "the database server at %s presents an invalid certificate (%s); renew it, or check the address and its sslrootcert", where, said)
 	case state != "" && refused != statement:
-		return petcat.Unusablef(err, "the database server at %s refuses the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
+		return petcat.Unusablef(err, "the database server at %s rejects the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
 	case refused != statement:
 		return petcat.TemporarilyUnusablef(err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
 	default:

@@ -186,7 +186,7 @@ func TestRefusedAddresses(t *testing.T) {
 		want      string
 	}{
 		{"no database of that name", strings.Replace(url, "/test", "/nobodys", 1), "has no such database"},
-		{"no user of that name", strings.Replace(url, "user=petcat", "user=nobody", 1), "refuses the login"},
+		{"no user of that name", strings.Replace(url, "user=petcat", "user=nobody", 1), "rejects the login"},
 		{"no server", "postgres://petcat:hunter2@127.0.0.1:1/petcat", "127.0.0.1:1/petcat cannot be reached (connect: connection refused)"},
 		{"another scheme", "mysql://petcat:hunter2@localhost/petcat", form},
 		{"no scheme", "petcat:hunter2@localhost/petcat", form},
@@ -196,7 +196,7 @@ func TestRefusedAddresses(t *testing.T) {
 		{"no such file", "postgres://petcat:hunter2@localhost/petcat?sslmode=verify-full&sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem"},
 		{"a parameter of another driver", url + "&pgbouncer=true", "does not know a parameter of the URL"},
 		{"a schema of another driver", url + "&schema=public", "does not know a parameter of the URL"},
-		{"a parameter without a meaning", url + "&datestyle=perhaps", "does not take the value of a parameter"},
+		{"a parameter without a meaning", url + "&datestyle=perhaps", "rejects the value of a parameter"},
 		{"@ in the password", "postgres://petcat:a@hunter2!@localhost/petcat", "more than one @"},
 		{"empty", "", form},
 	} {

@@ -152,7 +152,7 @@ func TestRejectedLogin(t *testing.T) {
 	awaitStore(healthy)
 	pgtest.Execute(t, owner, `ALTER ROLE `+role+` NOLOGIN`)
 	pgtest.Execute(t, owner, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '`+role+`'`)
-	awaitStore("refuses the login (role \"" + role + "\" is not permitted to log in)")
+	awaitStore("rejects the login (role \"" + role + "\" is not permitted to log in)")
 	pgtest.Execute(t, owner, `ALTER ROLE `+role+` LOGIN`)
 	awaitStore(healthy)
 }

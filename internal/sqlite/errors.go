@@ -136,5 +136,5 @@ func (s *Store) translate(err error, doing string) error {
 	if kindOf(err) == statement {
 		return err
 	}
-	return store.Unavailable("the data cannot be reached at the moment; retry later", err)
+	return store.Unavailable("the data is temporarily unavailable; retry later", err)
 }

@@ -156,7 +156,7 @@ func (e engine) submit(ctx context.Context, doing string, o *op) error {
 	err := e.group.Submit(ctx, o)
 	if stops(err) {
 		err = fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)
-		return store.Unavailable("nothing can be stored at the moment, and this write may or may not have happened; retry it later with the same Idempotency-Key", err)
+		return store.Unavailable("writes are temporarily unavailable, and this one may have happened; retry it later with the same Idempotency-Key", err)
 	}
 	if err = store.SubmitError(err); err == nil {
 		err = o.outcome
