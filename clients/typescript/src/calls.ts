@@ -2,46 +2,46 @@ import { ConnectionError, PetcatError } from "./errors.js";
 import { Gate, jitter } from "./gate.js";
 import { readLimits, readRetryAfter, type Limits } from "./limits.js";
 
-/** What can be chosen for one call. */
+/** Options of one call. */
 export interface CallOptions {
-  /** Ends the call: it rejects with a ConnectionError whose cause is the signal's reason. */
+  /** Aborts the call: it rejects with a ConnectionError whose cause is the signal's reason. */
   signal?: AbortSignal;
   timeoutMs?: number;
   maxRetries?: number;
   headers?: Record<string, string>;
 }
 
-/** What `onRetry` is told: a request failed, and is sent again. */
+/** The argument of `onRetry`: a request failed and is retried. */
 export interface Retry {
   error: PetcatError | ConnectionError;
   /** 1 for the first retry of a call */
   attempt: number;
-  /** how long until then, at least */
+  /** the minimum delay */
   delayMs: number;
 }
 
-/** A result, and the answer that had it. */
+/** A result and its response. */
 export interface Result<T> {
   value: T;
   status: number;
   headers: Headers;
-  /** To be quoted to the operator of the service. */
+  /** Identifies the request. Quote it to the operator of the service. */
   requestId: string | undefined;
   limits: Limits | undefined;
 }
 
-/** A call of an operation. It may take several requests, which are all the same. */
+/** A call of an operation. All its requests are the same. */
 export interface Call<T> {
   method: "GET" | "POST" | "PATCH" | "DELETE";
   path: string;
-  /** Makes the result of the JSON, or returns undefined if it is not the service's. */
+  /** Converts the JSON to the result, or returns undefined if the response is not from the service. */
   read(value: unknown, response: Response): T | undefined;
   query?: Record<string, number | undefined>;
   body?: object;
   headers?: Record<string, string>;
-  /** Whether a second request does harm if the outcome of the first is unknown. */
+  /** Whether a second request is unsafe if the outcome of the first is unknown. */
   once?: boolean;
-  /** Whether it counts in no window, and does not pass the gate of all calls. */
+  /** Whether it does not count against the limits, and does not pass the gate. */
   uncounted?: boolean;
   options: CallOptions | undefined;
 }
@@ -58,22 +58,22 @@ export interface Settings {
 
 type Failure = PetcatError | ConnectionError;
 
-/** How a request ended that was no success. */
+/** The outcome of a failed request. */
 interface Outcome {
   error: Failure;
-  /** Whether the request may be sent again, as far as its outcome goes. */
+  /** Whether the outcome allows a retry. */
   again: boolean;
-  /** Whether it may have been carried out. */
+  /** Whether the request may have been carried out. */
   unknown: boolean;
 }
 
-// The delays between the requests of one call, before jitter: half a second, one, two and so on.
+// The delays between the requests of one call, before jitter: they double from the first to the maximum.
 const firstDelayMs = 500;
 const maxDelayMs = 30_000;
-/** How long a create is retried with one idempotency key. The service keeps it for 24 hours. */
+/** How long a create is retried with its idempotency key. The service keeps a key for 24 hours. */
 const keyLifeMs = 23 * 3_600_000;
 
-/** Makes the calls of one client. */
+/** Sends the requests of one client. */
 export class Caller {
   readonly gate: Gate;
   limits: Limits | undefined;
@@ -89,7 +89,7 @@ export class Caller {
     const [url, init] = this.request(call);
     const gate = call.uncounted ? new Gate(settings.maxWaitMs) : this.gate;
     let last: Failure | undefined;
-    let unknownSince: number | undefined; // when the first request was sent that may have been carried out
+    let unknownSince: number | undefined; // when the first request was sent whose outcome is unknown
     const failed = (error: Failure): Failure => {
       error.outcomeUnknown = unknownSince !== undefined && call.method !== "GET";
       return error;
@@ -104,7 +104,7 @@ export class Caller {
         throw failed(last instanceof PetcatError && last.status === 429 ? last : error);
       }
       if (last && init.headers.has("Idempotency-Key") && unknownSince !== undefined && Date.now() - unknownSince > keyLifeMs) {
-        gate.unanswered();
+        gate.done(number);
         throw failed(last);
       }
       const sent = Date.now();
@@ -114,7 +114,7 @@ export class Caller {
       if (outcome.unknown) unknownSince ??= sent;
       const { status = 0, retryAfterMs = 0 } = last instanceof PetcatError ? last : {};
       if (!outcome.again || attempt > maxRetries || retryAfterMs > settings.maxWaitMs || signal?.aborted) throw failed(last);
-      const gated = status === 429; // the gate makes the next request wait
+      const gated = status === 429; // the gate delays the next request
       const backoff = Math.min(firstDelayMs * 2 ** (attempt - 1), maxDelayMs) / 2;
       const delayMs = gated ? retryAfterMs : retryAfterMs + backoff + jitter(backoff);
       settings.onRetry?.({ error: last, attempt, delayMs });
@@ -122,7 +122,7 @@ export class Caller {
     }
   }
 
-  /** Yields the elements of a list that is read in pages. */
+  /** Iterates over a list, reading it in pages. */
   async *pages<T extends { id: number }>(path: string, options: PageOptions & CallOptions = {}, query: Call<T>["query"] = {}): AsyncGenerator<T, void> {
     const { pageSize: limit = 1000, after = 0, ...rest } = options;
     for (let last = after; ; ) {
@@ -155,49 +155,48 @@ export class Caller {
     const end = new AbortController();
     const abort = (): void => end.abort(signal?.reason);
     signal?.addEventListener("abort", abort);
-    const timer = setTimeout(() => end.abort(new Error("it took too long")), Math.min(timeoutMs, 2 ** 31 - 1));
+    const timer = setTimeout(() => end.abort(new Error("the request timed out")), Math.min(timeoutMs, 2 ** 31 - 1));
     let response: Response;
     let text: string;
     try {
       response = await this.settings.fetch(url, { ...init, signal: end.signal });
       text = await response.text();
     } catch (error) {
-      gate.unanswered();
-      return unanswered(error, repeatable);
+      gate.done(number);
+      return lost(error, repeatable);
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     }
     const { status, headers } = response;
     const limits = readLimits(headers);
-    if (limits && !(call.uncounted && status === 429)) this.limits = limits; // else they are of a window that is no quota
+    if (limits && !(call.uncounted && status === 429)) this.limits = limits; // else they are not the account's
     const requestId = headers.get("X-Request-Id") ?? undefined;
     const error = new PetcatError(status, ...reason(response, text), { requestId, retryAfterMs: readRetryAfter(headers) });
-    if (status === 429) gate.refused(number, error);
-    else gate.answered(number, limits);
+    gate.done(number, limits, status === 429 ? error : undefined);
     const unchanged = status === 304 && (init.headers as Headers).has("If-None-Match");
-    // An earlier request of this call, which got no answer, deleted it.
+    // An earlier request of this call, whose response was lost, deleted it.
     const gone = status === 404 && call.method === "DELETE" && repeated;
     if (!(response.ok || unchanged || gone)) {
-      const passing = [500, 502, 503, 504, 520, 521, 522, 523, 524].includes(status) || (status === 409 && error.retryAfterMs !== undefined);
+      const temporary = [500, 502, 503, 504, 520, 521, 522, 523, 524].includes(status) || (status === 409 && error.retryAfterMs !== undefined);
       return {
         error,
-        again: status === 408 || status === 429 || (repeatable && passing),
+        again: status === 408 || status === 429 || (repeatable && temporary),
         unknown: status >= 500 || error.code === "idempotency_in_progress",
       };
     }
     const value = call.read(parse(text), response);
     if (value !== undefined) return { value, status, headers, requestId, limits };
-    const message = `the answer with status ${status} is not one of the service's; is ${this.settings.baseUrl} its URL?`;
+    const message = `the response with status ${status} is not from the service; is ${this.settings.baseUrl} its URL?`;
     return { error: new ConnectionError(message), again: false, unknown: true };
   }
 }
 
-/** How a list is read. */
+/** How a list is read in pages. */
 export interface PageOptions {
-  /** How many elements a page has at most, 1 to 1,000. */
+  /** The maximum number of elements, 1 to 1,000. */
   pageSize?: number;
-  /** An id: the first page begins behind it. */
+  /** The id after which the list begins. */
   after?: number;
 }
 
@@ -210,12 +209,12 @@ export function listOf<T>(value: unknown): T[] | undefined {
   return Array.isArray(value) && value.every(isRecord) ? (value as T[]) : undefined;
 }
 
-/** How Node.js says that there was no connection, and that there was none with TLS. */
+/** The codes of Node.js for failed connections, and for failed TLS. */
 const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$/;
 const noTls = /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/;
 
-/** A request without an answer. */
-function unanswered(error: unknown, repeatable: boolean): Outcome {
+/** Returns the outcome of a request without a response. */
+function lost(error: unknown, repeatable: boolean): Outcome {
   const cause = (error as { cause?: { code?: unknown; message?: string } }).cause;
   const code = String(cause?.code ?? "");
   const text = cause?.message || (error instanceof Error && error.message) || String(error);
@@ -225,16 +224,16 @@ function unanswered(error: unknown, repeatable: boolean): Outcome {
     return { error: new ConnectionError(message, error), again: false, unknown: false };
   }
   if (notConnected.test(code)) {
-    return { error: new ConnectionError(`there is no connection to the service: ${text || code}`, error), again: repeatable, unknown: false };
+    return { error: new ConnectionError(`cannot connect to the service: ${text || code}`, error), again: repeatable, unknown: false };
   }
-  return { error: new ConnectionError(`there was no answer: ${text}`, error), again: repeatable, unknown: true };
+  return { error: new ConnectionError(`no response: ${text}`, error), again: repeatable, unknown: true };
 }
 
 function aborted(signal: AbortSignal | undefined): ConnectionError {
   return new ConnectionError("the call was aborted", signal?.reason);
 }
 
-/** Waits, or until the signal ends the call. */
+/** Waits, at most until the signal aborts the call. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -247,19 +246,19 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   });
 }
 
-/** Code and message of an error. */
+/** Returns code and message of an error response. */
 function reason({ status, type, headers, statusText }: Response, text: string): [code: string, message: string] {
   const body = parse(text) as { code?: unknown; message?: unknown } | null | undefined;
   if (typeof body?.code === "string" && typeof body.message === "string") return [body.code, body.message];
-  // Something else answered. It may say in one line what is wrong, such as that it wants https.
+  // Not the service's. One line of text may explain it, such as that the server expects https.
   const line = text.trim();
   if (body === undefined && line !== "" && line.length < 200 && !/[<{[\n]/.test(line)) return ["", line];
-  if (type !== "opaqueredirect" && (status < 300 || status >= 400)) return ["", `${statusText || `status ${status}`} (not an answer of the service)`];
+  if (type !== "opaqueredirect" && (status < 300 || status >= 400)) return ["", `${statusText || `status ${status}`} (not from the service)`];
   const where = headers.get("Location") ?? "(unknown)";
   return ["", `redirects are not followed, because the key is for one service alone; if you trust it, use its URL: ${where}`];
 }
 
-/** Reads JSON; undefined if it is none. */
+/** Parses JSON; undefined if it is invalid. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

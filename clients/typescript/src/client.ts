@@ -4,12 +4,12 @@ import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
 
-/** What a create may say beside its result. */
+/** The additional member of a created object. */
 interface Created {
   /** Whether an earlier request with the same idempotency key created it. */
   replayed?: boolean;
 }
-/** A class of pets. Its ETag names this state of it, for `ifMatch`; lists have none. */
+/** A class of pets. Its ETag identifies its current state, for `ifMatch`; it is missing in lists. */
 export type Category = Schemas["Category"] & Created & { etag?: string };
 export type Pet = Schemas["Pet"] & Created;
 export type Order = Schemas["Order"] & Created;
@@ -20,7 +20,7 @@ export type NewPet = Schemas["NewPet"];
 export type NewOrder = Schemas["NewOrder"];
 
 export interface CreateOptions extends CallOptions {
-  /** Names the create, 1 to 255 visible ASCII characters: within 24 hours a second one of this name returns the first. */
+  /** 1 to 255 visible ASCII characters: within 24 hours, a second create with the same key returns the first result. */
   idempotencyKey?: string;
 }
 export interface ConditionOptions extends CallOptions {
@@ -33,21 +33,21 @@ export interface ListState {
   etag: string;
 }
 
-/** How a client works; what is left out has the value that is given here. */
+/** The options of a client, with their defaults. */
 export interface Options {
-  /** The environment's PETCAT_API_KEY. */
+  /** Default: the environment variable PETCAT_API_KEY. */
   apiKey?: string | undefined;
-  /** The environment's PETCAT_URL; with or without `/v1`. */
+  /** With or without `/v1`. Default: the environment variable PETCAT_URL. */
   baseUrl?: string | undefined;
-  /** How often a call sends its request again: 8. */
+  /** The maximum number of retries of a call. Default: 8. */
   maxRetries?: number;
-  /** How long a call waits because the service asks it to: 120,000. */
+  /** The maximum time that a call waits for the end of a window or a ban. Default: 120,000. */
   maxWaitMs?: number;
-  /** How long a request waits for its whole answer: 30,000. */
+  /** The maximum time of a request with its whole response. Default: 30,000. */
   timeoutMs?: number;
-  /** Names the calling program in the User-Agent, such as "acme/1.2". Browsers send their own. */
+  /** The calling program, such as "acme/1.2", for the User-Agent. Browsers send their own. */
   appName?: string;
-  /** Sends the requests, for proxies, certificates and tests. */
+  /** Sends the requests. Use it for proxies, certificates and tests. */
   fetch?: typeof fetch;
   onRetry?: (retry: Retry) => void;
 }
@@ -55,10 +55,10 @@ export interface Options {
 /** The version of this package. */
 export const version = "1.0.0";
 
-/** The runtime that is not a browser: Node.js, or what says that it is like it. */
+/** Node.js or a compatible runtime; undefined in browsers. */
 const runtime = (globalThis as { process?: { env?: Record<string, string | undefined>; versions?: { node?: string } } }).process;
 
-/** Calls one service with one key. Make one and share it: only calls of the same client hold each other back. */
+/** Calls one service with one key. Create one and share it: each client has its own gate. */
 export class Petcat {
   readonly categories: Categories;
   readonly pets: Pets;
@@ -82,14 +82,14 @@ export class Petcat {
     this.orders = new Orders(this.#caller);
   }
 
-  /** The limits in the last answer that had them. */
+  /** The account's limits in the last response that had them. */
   get limits(): Limits | undefined {
     return this.#caller.limits;
   }
 
   /**
-   * What the account has used. It counts in no window. If it says that requests are admitted again, calls
-   * that wait go on at once.
+   * Returns the account's use of its quotas. The request does not count against them. If the service admits
+   * requests again, waiting calls continue at once.
    */
   async usage(options?: CallOptions): Promise<Usage> {
     const read = (value: unknown): Usage | undefined => Array.isArray((value as Usage | null | undefined)?.windows) ? (value as Usage) : undefined;
@@ -99,7 +99,7 @@ export class Petcat {
   }
 }
 
-/** The operations on categories, each with the answer that had its result. */
+/** The operations on categories. Each returns its result with the response. */
 export class RawCategories {
   readonly #caller: Caller;
 
@@ -152,7 +152,7 @@ export class Categories {
     this.raw = new RawCategories(caller);
   }
 
-  /** Creates a category. The service has it on disk when the promise resolves. */
+  /** Creates a category. When the promise resolves, the category is on the service's disk. */
   async create(category: NewCategory, options?: CreateOptions): Promise<Category> {
     return (await this.raw.create(category, options)).value;
   }
@@ -162,27 +162,27 @@ export class Categories {
     return (await this.raw.get(id, options)).value;
   }
 
-  /** Changes what is given, and returns the category as it is after that. `null` takes the description away. */
+  /** Updates a category and returns the result. A description of `null` removes it. */
   async update(id: number, change: CategoryPatch, options?: ConditionOptions): Promise<Category> {
     return (await this.raw.update(id, change, options)).value;
   }
 
-  /** Deletes a category. While pets use it, that fails with 409. */
+  /** Deletes a category. Fails with 409 if it has pets. */
   async delete(id: number, options?: ConditionOptions): Promise<void> {
     await this.raw.delete(id, options);
   }
 
-  /** Returns all categories by ascending id, from one answer. */
+  /** Returns all categories by ascending id, from one response. */
   async list(options?: CallOptions): Promise<Category[]> {
     return (await this.raw.list(options)).value;
   }
 
-  /** Returns all categories and the list's ETag, and no categories if it still is the given one. */
+  /** Returns all categories and the list's ETag, or no categories if the list still has the given ETag. */
   async listIfChanged(etag?: string, options?: CallOptions): Promise<ListState> {
     return (await this.raw.listIfChanged(etag, options)).value;
   }
 
-  /** Yields all categories one by one, reading them in pages. */
+  /** Iterates over all categories, reading them in pages. */
   all(options?: PageOptions & CallOptions): AsyncGenerator<Category, void> {
     return this.#caller.pages<Category>("/categories", options);
   }
@@ -197,17 +197,17 @@ export class Pets {
     this.#caller = caller;
   }
 
-  /** Creates a pet of a category. */
+  /** Creates a pet in a category. */
   async create(pet: NewPet, options: CreateOptions = {}): Promise<Pet> {
     return (await this.#caller.call(create<Pet>("/pets", pet, options))).value;
   }
 
-  /** @deprecated The operation ends on 2027-11-30. */
+  /** @deprecated The service removes this operation on 2027-11-30. */
   async get(id: number, options?: CallOptions): Promise<Pet> {
     return (await this.#caller.call({ method: "GET", path: at("/pets", id), read: one<Pet>, options })).value;
   }
 
-  /** Yields all pets, or those of a category, one by one. */
+  /** Iterates over all pets, or the pets of a category. */
   all({ categoryId, ...options }: PageOptions & CallOptions & { categoryId?: number } = {}): AsyncGenerator<Pet, void> {
     return this.#caller.pages<Pet>("/pets", options, { category_id: categoryId });
   }
@@ -227,7 +227,7 @@ export class Orders {
     return (await this.#caller.call(create<Order>("/store/orders", order, options))).value;
   }
 
-  /** Yields all orders of the account one by one. */
+  /** Iterates over all orders of the account. */
   all(options?: PageOptions & CallOptions): AsyncGenerator<Order, void> {
     return this.#caller.pages<Order>("/store/orders", options);
   }
@@ -245,12 +245,12 @@ function create<T>(path: string, body: object, options: CreateOptions): Call<T> 
   return { method: "POST", path, read, body, headers: { "Idempotency-Key": idempotencyKey }, options };
 }
 
-/** A random name; browsers have crypto.randomUUID only on pages that come by https. */
+/** Returns a random key. Browsers have crypto.randomUUID only on https pages. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** The one thing that an answer is, with its ETag if it has one. */
+/** Reads one object, with its ETag if the response has one. */
 function one<T>(value: unknown, { headers }: Response): T | undefined {
   const etag = headers.get("ETag");
   return isRecord(value) ? ({ ...value, ...(etag && { etag }) } as T) : undefined;
@@ -263,7 +263,7 @@ function at(path: string, id: number): string {
 
 function condition(options: ConditionOptions): Record<string, string> {
   if (!("ifMatch" in options)) return {};
-  const { ifMatch = "" } = options; // undefined is what a category of a list has as its ETag
+  const { ifMatch = "" } = options; // a category of a list has no ETag
   if (!/^[!-~]+$/.test(ifMatch)) throw new TypeError("ifMatch must be an ETag that the service gave; leave it out to change whatever is there");
   return { "If-Match": ifMatch };
 }
@@ -276,7 +276,7 @@ function checkedKey(key: string | undefined): string {
   return key;
 }
 
-/** The URL with its version. No error quotes it: it may be the key, in the wrong place. */
+/** Returns the URL with /v1. Errors do not quote it: it may be the key, passed by mistake. */
 function checkedUrl(text = ""): string {
   const url = /^https?:\/\/[!-~]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
   if (!url) throw new TypeError("the URL of the service must be like https://petcat.example.com/v1: set PETCAT_URL, or pass baseUrl");

@@ -1,6 +1,6 @@
 import type { components } from "./schema.js";
 
-/** The kind of failure. New ones may be added: treat one that you do not know by its status. */
+/** The kind of failure. New codes may be added: treat an unknown one by its status. */
 export type ErrorCode = components["schemas"]["Error"]["code"];
 
 interface Details {
@@ -9,19 +9,19 @@ interface Details {
   notSent?: boolean;
 }
 
-/** The service, or something between, answered with an error. */
+/** An error response, from the service or a proxy. */
 export class PetcatError extends Error {
   override readonly name = "PetcatError";
-  /** To be quoted to the operator of the service. */
+  /** Identifies the request. Quote it to the operator of the service. */
   readonly requestId: string | undefined;
-  /** How long to wait before the next request, if the answer says so. */
+  /** How long to wait before the next request, if the response says so. */
   readonly retryAfterMs: number | undefined;
-  /** Whether the client refused the call itself, because the service would have. */
+  /** Whether the client rejected the call itself, because the service would have rejected it. */
   readonly notSent: boolean;
-  /** Whether a create, an update or a delete may have been carried out all the same. */
+  /** Whether a create, an update or a delete may have been carried out. */
   outcomeUnknown = false;
 
-  /** @param code is "" if something else answered instead of the service */
+  /** @param code "" if the response is not from the service */
   constructor(
     readonly status: number,
     readonly code: ErrorCode,
@@ -35,10 +35,10 @@ export class PetcatError extends Error {
   }
 }
 
-/** There was no answer, or none that is the service's. `cause` says more. */
+/** There was no response from the service. `cause` is the reason. */
 export class ConnectionError extends Error {
   override readonly name = "ConnectionError";
-  /** Whether a create, an update or a delete may have been carried out all the same. */
+  /** Whether a create, an update or a delete may have been carried out. */
   outcomeUnknown = false;
 
   constructor(message: string, cause?: unknown) {

@@ -2,16 +2,16 @@ import { PetcatError } from "./errors.js";
 import { room, type Limits, type Window } from "./limits.js";
 
 /**
- * How long the numbers of an answer are believed: other clients may use the requests that remain. It is also
- * how long the gate waits for the answer to a request that goes first.
+ * How long the gate relies on the numbers of a response: other clients may use the requests that remain. It is
+ * also the longest time that it waits for the response to a first request.
  */
 const trustMs = 1000;
-// A window ends at the same time for all clients, so each sends again at a random time after that: within a
-// sixtieth of the window, and after 429s in a row within one second, two, four and so on.
+// A window ends at the same time for all clients, so each sends again after a random delay: up to a sixtieth
+// of the window, and up to one, two, four seconds and so on after consecutive 429s.
 const spreadPart = 60;
 const firstSpreadMs = 1000;
 const maxSpreadMs = 60_000;
-/** The longest time that a timer can be set to. */
+/** The maximum delay of a timer. */
 const longestTimerMs = 2 ** 31 - 1;
 
 interface Waiter {
@@ -20,44 +20,44 @@ interface Waiter {
 }
 
 /**
- * The gate that all requests of a client pass, as many as the service will admit.
+ * The gate delays the requests of a client until the service will admit them.
  *
- * While the limits are unknown, one request passes and the others wait for its answer, for at most a second.
- * An answer says how many requests remain: for a second, so many pass, less those in flight. When none remain,
- * the gate closes until the window ends and a little longer. After a 429 it closes until Retry-After has
- * passed and a random time longer, which doubles with each 429 in a row; then one request goes first, and the
- * others are spread over that window.
+ * While the limits are unknown, it admits one request and holds the others until the response arrives, for at
+ * most a second. The response says how many requests remain. For the next second, the gate admits that many,
+ * minus those in flight. When none remain, it closes until the window has ended, plus a random delay. After a
+ * 429, it closes until Retry-After has passed, plus a random delay that doubles with each consecutive 429.
+ * Then it admits one request, and spreads the others over the window.
  *
- * Times are of performance.now(), which nobody sets.
+ * Times are from the monotonic clock, performance.now().
  */
 export class Gate {
-  private queue: Waiter[] = []; // first come, first served
-  private timer: ReturnType<typeof setTimeout> | undefined; // calls advance
-  private opens = 0; // nothing is sent before it
-  private closed: PetcatError | undefined; // why, if the service refuses requests
-  // How many requests would be admitted, and how many of them have been sent; until when the first is believed.
+  private queue: Waiter[] = []; // first in, first out
+  private timer: ReturnType<typeof setTimeout> | undefined; // calls admit
+  private opens = 0; // no request is admitted earlier
+  private closed: PetcatError | undefined; // the reason, if the service rejects requests
+  // How many requests the service would admit, until when that is valid, and how many of them are in flight.
   private remaining = 0;
+  private validUntil = 0;
   private inFlight = 0;
-  private fresh = 0;
-  // Until then, requests are spread as if told requests remained.
-  private spreadTill = 0;
-  private told = 1;
-  private sent = 0; // how many requests were sent
-  private learned = 0; // sent when an answer was last believed: answers to later requests are newer
-  private refusals = 0; // 429s in a row
+  // Until spreadUntil, requests are evenly spaced, as many as spreadOver in the time left.
+  private spreadUntil = 0;
+  private spreadOver = 1;
+  private sent = 0; // the number of the last request
+  private known = 0; // sent at the last response that counted: later requests have newer responses
+  private rejections = 0; // consecutive 429s
 
   constructor(private readonly maxWaitMs: number) {}
 
   /**
-   * Waits until a request may be sent, and returns its number: one of the methods below must be called once
-   * with it. Rejects with what the service would answer if the wait would be too long.
+   * Waits until a request may be sent, and returns its number, with which done must be called once. If the wait
+   * would be too long, rejects with the error that the service would respond with.
    */
   enter(signal?: AbortSignal): Promise<number> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.queue = this.queue.filter((other) => other !== waiter);
         waiter.fail(signal?.reason);
-        this.advance();
+        this.admit();
       };
       const waiter: Waiter = {
         pass: (number) => (signal?.removeEventListener("abort", leave), resolve(number)),
@@ -65,112 +65,110 @@ export class Gate {
       };
       signal?.addEventListener("abort", leave);
       this.queue.push(waiter);
-      this.turnAway();
-      this.advance();
+      this.failIfTooLong();
+      this.admit();
     });
   }
 
-  /** Turns away those who would wait too long: all, because all wait equally long. */
-  private turnAway(): void {
+  /** Fails all waiters if the gate opens too late: they all wait equally long. */
+  private failIfTooLong(): void {
     const wait = this.opens - performance.now();
     if (!this.closed || wait <= this.maxWaitMs || wait <= 0) return;
     const { status, code, message, requestId } = this.closed;
-    const why = () => new PetcatError(status, code, message, { requestId, retryAfterMs: Math.ceil(wait / 1000) * 1000, notSent: true });
-    for (const waiter of this.queue.splice(0)) waiter.fail(why());
+    const error = () => new PetcatError(status, code, message, { requestId, retryAfterMs: Math.ceil(wait / 1000) * 1000, notSent: true });
+    for (const waiter of this.queue.splice(0)) waiter.fail(error());
   }
 
-  /** Lets as many pass as may. */
-  private advance(): void {
+  /** Admits as many waiters as possible. */
+  private admit(): void {
     clearTimeout(this.timer);
     while (this.queue.length > 0) {
       const at = performance.now();
-      if (at < this.opens) return this.wake(this.opens - at);
+      if (at < this.opens) return this.admitIn(this.opens - at);
       this.closed = undefined;
-      if (at >= this.fresh) {
-        // Nothing is known of the limits, so only one request goes first.
+      if (at >= this.validUntil) {
+        // The limits are unknown: one request goes first.
         this.remaining = this.inFlight + 1;
-        this.fresh = at + trustMs;
+        this.validUntil = at + trustMs;
       }
-      if (this.remaining <= this.inFlight) return this.wake(this.fresh - at);
-      if (this.spreadTill > at) this.opens = at + (this.spreadTill - at) / Math.max(this.told, 1);
+      if (this.remaining <= this.inFlight) return this.admitIn(this.validUntil - at);
+      if (this.spreadUntil > at) this.opens = at + (this.spreadUntil - at) / Math.max(this.spreadOver, 1);
       this.inFlight++;
       this.sent++;
       this.queue.shift()?.pass(this.sent);
     }
   }
 
-  private wake(afterMs: number): void {
-    this.timer = setTimeout(() => this.advance(), Math.min(Math.ceil(afterMs), longestTimerMs));
+  private admitIn(delayMs: number): void {
+    this.timer = setTimeout(() => this.admit(), Math.min(Math.ceil(delayMs), longestTimerMs));
   }
 
-  private close(why: PetcatError, until: number): void {
-    this.closed = why;
-    this.opens = until;
-    this.fresh = 0;
-    this.turnAway();
-  }
-
-  /** The service says that it would admit requests. */
+  /** Opens the gate, because the service says that it would admit requests. */
   reopen(): void {
     if (!this.closed) return;
     this.opens = performance.now();
-    this.advance();
+    this.admit();
   }
 
-  /** Records that a request got an answer with these limits. */
-  answered(number: number, limits: Limits | undefined): void {
+  /**
+   * Records the outcome of a request: its 429, or the limits in its response, which are undefined if it got no
+   * response, or one without limits.
+   */
+  done(number: number, limits?: Limits, rejected?: PetcatError): void {
     const known = room(limits?.windows);
-    if (!known) return this.unanswered();
-    const { tightest } = known;
-    const until = performance.now() + (+known.until - Date.now());
+    const newer = number > this.known;
     this.inFlight--;
-    // Of answers to requests that were in flight together, the lowest counts: any of them may be the last
-    // that the service admitted.
-    const newer = number > this.learned;
-    if (newer || (!this.closed && tightest.remaining < this.remaining)) {
-      if (newer && this.refusals > 0) {
-        this.refusals = 0;
-        this.spreadTill = until;
-      }
-      this.learned = this.sent;
-      this.remaining = this.told = tightest.remaining;
-      this.fresh = Math.min(performance.now() + trustMs, until);
-      if (tightest.remaining === 0) {
-        const spread = Math.min(Math.max(tightest.lengthMs / spreadPart, firstSpreadMs), maxSpreadMs);
-        this.close(spent(tightest), until + jitter(spread));
-      }
+    if (rejected) {
+      this.reject(rejected, newer);
+    } else if (!known) {
+      this.remaining--; // the service may have counted the request
+      if (this.inFlight === 0) this.validUntil = 0; // the service may have been restarted, with new counts
+    } else if (newer || (!this.closed && known.tightest.remaining < this.remaining)) {
+      // Of the responses to concurrent requests, the lowest counts: any of them may be the last that the
+      // service admitted.
+      this.update(known.tightest, performance.now() + (+known.until - Date.now()), newer);
     }
-    this.advance();
+    this.admit();
   }
 
-  /** Records that a request got a 429. */
-  refused(number: number, why: PetcatError): void {
-    this.inFlight--;
-    if (!this.closed || number > this.learned) this.refusals++; // else it was in flight with one that was refused
-    this.learned = this.sent;
-    const spread = Math.min(firstSpreadMs * 2 ** Math.min(this.refusals - 1, 16), maxSpreadMs);
-    // Without a Retry-After at least half of the spread is waited.
-    const wait = why.retryAfterMs === undefined ? spread / 2 + jitter(spread / 2) : why.retryAfterMs + jitter(spread);
-    this.close(why, Math.max(performance.now() + wait, this.closed ? this.opens : 0));
-    this.advance();
+  private reject(error: PetcatError, newer: boolean): void {
+    if (!this.closed || newer) this.rejections++; // else the 429 belongs to one that was counted
+    this.known = this.sent;
+    const spread = Math.min(firstSpreadMs * 2 ** Math.min(this.rejections - 1, 16), maxSpreadMs);
+    // Without Retry-After, the delay is at least half of the spread.
+    const wait = error.retryAfterMs === undefined ? spread / 2 + jitter(spread / 2) : error.retryAfterMs + jitter(spread);
+    this.close(error, Math.max(performance.now() + wait, this.closed ? this.opens : 0));
   }
 
-  /** Records that a request got no answer, or one without limits. The service may have counted it. */
-  unanswered(): void {
-    this.inFlight--;
-    this.remaining--;
-    if (this.inFlight === 0) this.fresh = 0; // the service may have been restarted, and count anew
-    this.advance();
+  private update(window: Window, until: number, newer: boolean): void {
+    if (newer && this.rejections > 0) {
+      this.rejections = 0;
+      this.spreadUntil = until;
+    }
+    this.known = this.sent;
+    this.remaining = this.spreadOver = window.remaining;
+    this.validUntil = Math.min(performance.now() + trustMs, until);
+    if (window.remaining === 0) {
+      const spread = Math.min(Math.max(window.lengthMs / spreadPart, firstSpreadMs), maxSpreadMs);
+      this.close(exhausted(window), until + jitter(spread));
+    }
+  }
+
+  private close(reason: PetcatError, until: number): void {
+    this.closed = reason;
+    this.opens = until;
+    this.validUntil = 0;
+    this.failIfTooLong();
   }
 }
 
-/** A random time, so that what failed together is not sent again together. */
+/** Returns a random delay, so that clients do not retry at the same time. */
 export function jitter(ms: number): number {
   return Math.random() * ms;
 }
 
-/** What the service would answer while no requests of a window remain. */
-function spent({ name, limit }: Window): PetcatError {
+/** Returns the error that the service responds with until the end of an exhausted window. */
+function exhausted({ name, limit }: Window): PetcatError {
   const code = name === "day" ? "daily_quota_exceeded" : "rate_limit_exceeded";
   return new PetcatError(429, code, `all ${limit} requests of the ${name} are used`);
 }

@@ -6,21 +6,21 @@ export interface Window {
   limit: number;
   lengthMs: number;
   remaining: number;
-  /** when it ends, by this machine's clock */
+  /** its end, by this machine's clock */
   reset: Date;
 }
 
-/** The limits that an answer tells. */
+/** The limits in a response. */
 export interface Limits {
   /** The quota of the most restrictive window. */
   limit: number;
   remaining: number;
-  /** When that window ends, by the service's clock. */
+  /** The end of that window, by the service's clock. */
   reset: Date;
   windows: Window[];
 }
 
-/** The longest wait that is told apart from a longer one: 100 years. */
+/** Longer waits are shortened to this: 100 years. */
 const longestMs = 100 * 365 * 86_400_000;
 
 export function readLimits(headers: Headers): Limits | undefined {
@@ -29,7 +29,7 @@ export function readLimits(headers: Headers): Limits | undefined {
   return { limit, remaining, reset: new Date(reset * 1000), windows: readWindows(headers) };
 }
 
-/** All windows, none unless both headers tell of the same: a service that cannot know all counts leaves some out. */
+/** Returns all windows, or none if the headers name different ones: a service that does not know all counts omits some. */
 function readWindows(headers: Headers): Window[] {
   const states = readItems(headers.get("RateLimit"));
   const policies = readItems(headers.get("RateLimit-Policy"));
@@ -45,7 +45,7 @@ function readWindows(headers: Headers): Window[] {
 
 type Item = Record<string, number | undefined>;
 
-/** Reads a list of items such as "minute";r=59;t=42. */
+/** Parses items such as "minute";r=59;t=42. */
 function readItems(field: string | null): Map<string, Item> {
   const items = new Map<string, Item>();
   for (const [, name = "", parameters = ""] of (field ?? "").matchAll(/"([^"]*)"([^,]*)/g)) {
@@ -57,8 +57,8 @@ function readItems(field: string | null): Map<string, Item> {
 }
 
 /**
- * The window with the fewest remaining requests, and until when that number holds: until its end if none
- * remain, else until the first of the windows ends. Undefined without limits of the account.
+ * Returns the window with the fewest remaining requests, and when that number expires: at its end if none
+ * remain, else when the first of the windows ends. Returns undefined if they are not the account's windows.
  */
 export function room(windows: Window[] = []): { tightest: Window; until: Date } | undefined {
   const [first] = windows;
@@ -68,7 +68,7 @@ export function room(windows: Window[] = []): { tightest: Window; until: Date } 
   return { tightest, until: windows.reduce((a, b) => (b.reset < a.reset ? b : a)).reset };
 }
 
-/** Reads Retry-After; a date is relative to that of the answer. */
+/** Reads Retry-After. A date is relative to the Date of the response. */
 export function readRetryAfter(headers: Headers): number | undefined {
   const text = headers.get("Retry-After")?.trim();
   const seconds = whole(text);

@@ -5,8 +5,8 @@
     client = Petcat()  # reads PETCAT_URL and PETCAT_API_KEY
     dog = client.categories.create("dog")
 
-A client waits for the limits of its account, repeats what may be repeated, and never does twice
-what was asked for once. README.md says how.
+A client waits for the limits of its account, retries failed requests that are safe to repeat, and
+never writes twice. README.md explains how.
 """
 
 from ._calls import CallOptions as CallOptions, Retry as Retry

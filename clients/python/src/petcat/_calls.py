@@ -1,4 +1,4 @@
-"""A call of an operation: its requests, and when they are repeated."""
+"""Calls of operations: their requests and retries."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ._models import E, Response, Unexpected, list_of, members
 
 T = TypeVar("T")
 
-#: The delays between the requests of one call, before jitter: half a second, one, two and so on.
+#: The delays between the requests of one call, before jitter: they double from the first to the maximum.
 _FIRST_DELAY = 0.5
 _MAX_DELAY = 30.0
-#: How long a create is retried with one idempotency key. The service keeps it for 24 hours.
+#: How long a create is retried with its idempotency key. The service keeps a key for 24 hours.
 _KEY_LIFE = 23 * 3600.0
 _GATEWAY = frozenset((500, 502, 503, 504, *range(520, 525)))
 
 
 class CallOptions(TypedDict, total=False):
-    """What can be chosen for one call."""
+    """Options of one call."""
 
     timeout: float
     max_retries: int
@@ -38,32 +38,32 @@ class CallOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Retry:
-    """What ``on_retry`` is told: a request failed, and is sent again."""
+    """The argument of ``on_retry``: a request failed and is retried."""
 
     error: PetcatError
     attempt: int  #: 1 for the first retry of a call
-    delay: float  #: seconds until then, at least
+    delay: float  #: minimum, in seconds
 
 
 @dataclass
 class Call(Generic[T]):
-    """A call of an operation. It may take several requests, which are all the same."""
+    """A call of an operation. All its requests are the same."""
 
     method: str
     path: str
-    read: Callable[[Any, RawResponse], T]  # makes the result of the JSON, or raises Unexpected
+    read: Callable[[Any, RawResponse], T]  # converts the JSON to the result, or raises Unexpected
     query: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     body: object = None
     headers: dict[str, str] = field(default_factory=lambda: dict[str, str]())
-    repeatable: bool = True  # a second request does no harm if the outcome of the first is unknown
-    counted: bool = True  # passes the gate of all calls
+    repeatable: bool = True  # a second request is safe if the outcome of the first is unknown
+    counted: bool = True  # counts against the limits, and passes the gate
     options: CallOptions = field(default_factory=lambda: CallOptions())
-    unknown_since: float | None = None  # when the first request was sent that may have been carried out
+    unknown_since: float | None = None  # when the first request was sent whose outcome is unknown
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a client works."""
+    """The options of a client."""
 
     max_retries: int
     max_wait: float
@@ -72,7 +72,7 @@ class Settings:
 
 
 class Caller:
-    """Makes the calls of one client."""
+    """Sends the requests of one client."""
 
     def __init__(self, base_url: str, own_headers: Callable[[], dict[str, str]], transport: Transport, settings: Settings) -> None:
         self._base, self._own_headers, self._transport, self._settings = base_url, own_headers, transport, settings
@@ -83,7 +83,7 @@ class Caller:
         """Sends requests until one succeeds, or fails in a way that a retry cannot change."""
         unknown = call.options.keys() - CallOptions.__optional_keys__
         if unknown:
-            raise TypeError(f"there is no option {', '.join(sorted(unknown))} of a call")
+            raise TypeError(f"a call has no option {', '.join(sorted(unknown))}")
         try:
             return self._attempts(call)
         except PetcatError as error:
@@ -98,10 +98,10 @@ class Caller:
                 number = gate.enter()
             except RateLimited:
                 if isinstance(last, RateLimited):
-                    raise last from None  # the same from the service itself
+                    raise last from None  # the same, from the service itself
                 raise
             if last and "Idempotency-Key" in call.headers and call.unknown_since and _time.wall() - call.unknown_since > _KEY_LIFE:
-                gate.unanswered()
+                gate.done(number)
                 raise last
             sent = _time.wall()
             try:
@@ -113,7 +113,7 @@ class Caller:
             retry_after = (last.retry_after or 0) if isinstance(last, APIError) else 0
             if not again or attempt > call.options.get("max_retries", self._settings.max_retries) or retry_after > self._settings.max_wait:
                 raise last
-            gated = isinstance(last, RateLimited)  # the gate makes the next request wait
+            gated = isinstance(last, RateLimited)  # the gate delays the next request
             backoff = min(_FIRST_DELAY * 2 ** min(attempt - 1, 16), _MAX_DELAY) / 2
             delay = retry_after if gated else retry_after + backoff + _time.jitter(backoff)
             if self._settings.on_retry:
@@ -125,32 +125,32 @@ class Caller:
     def _once(self, call: Call[T], gate: Gate, number: int) -> Response[T]:
         """Sends one request, and reports its outcome to the gate."""
         try:
-            answer = self._transport(self._request(call))
+            response = self._transport(self._request(call))
         except BaseException as error:
-            gate.unanswered()
+            gate.done(number)
             if isinstance(error, NotSent):
                 raise ConnectionFailed(str(error)) from error
             if isinstance(error, (OSError, HTTPException)):
-                raise ConnectionFailed(f"there was no answer: {error or type(error).__name__}") from error
+                raise ConnectionFailed(f"no response: {error or type(error).__name__}") from error
             raise
-        limits = read_limits(answer.headers)
-        if limits and (call.counted or answer.status != 429):  # else they are of a window that is no quota
+        limits = read_limits(response.headers)
+        if limits and (call.counted or response.status != 429):  # else they are not the account's
             self.limits = limits
-        if answer.status == 429:
-            why = RateLimited(429, *_reason(answer))
-            gate.refused(number, why)
-            raise why
-        gate.answered(number, limits)
-        unchanged = answer.status == 304 and "If-None-Match" in call.headers
-        # An earlier request of this call, which got no answer, deleted it.
-        gone = answer.status == 404 and call.method == "DELETE" and call.unknown_since is not None
-        if not (200 <= answer.status < 300 or unchanged or gone):
-            raise error_class(answer.status)(answer.status, *_reason(answer))
+        if response.status == 429:
+            rejected = RateLimited(429, *_reason(response))
+            gate.done(number, rejected=rejected)
+            raise rejected
+        gate.done(number, limits)
+        unchanged = response.status == 304 and "If-None-Match" in call.headers
+        # An earlier request of this call, whose response was lost, deleted it.
+        gone = response.status == 404 and call.method == "DELETE" and call.unknown_since is not None
+        if not (200 <= response.status < 300 or unchanged or gone):
+            raise error_class(response.status)(response.status, *_reason(response))
         try:
-            value = call.read(json.loads(answer.body) if answer.body else None, answer)
+            value = call.read(json.loads(response.body) if response.body else None, response)
         except (Unexpected, ValueError) as error:
-            raise ConnectionFailed(f"the answer with status {answer.status} is not one of the service's; is {self._base} its URL?") from error
-        return Response(value, answer.status, answer.headers, answer.headers.get("X-Request-Id"), limits)
+            raise ConnectionFailed(f"the response with status {response.status} is not from the service; is {self._base} its URL?") from error
+        return Response(value, response.status, response.headers, response.headers.get("X-Request-Id"), limits)
 
     def _request(self, call: Call[Any]) -> Request:
         query = "?" + urllib.parse.urlencode(call.query) if call.query else ""
@@ -175,7 +175,7 @@ class Caller:
 
 
 def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
-    """Whether a request may be sent again after an error, and whether it may have been carried
+    """Returns whether a request may be retried after an error, and whether it may have been carried
     out."""
     if isinstance(error, APIError):
         waits = error.status in _GATEWAY or (error.status == 409 and error.retry_after is not None)
@@ -186,19 +186,19 @@ def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
     return call.repeatable and not isinstance(cause, (Unexpected, ValueError)), True
 
 
-def _reason(answer: RawResponse) -> tuple[str, str, str | None, float | None]:
-    """Code, message, request id and Retry-After of an error."""
-    code, message = "", f"{responses.get(answer.status, 'an answer')} (not an answer of the service)"
-    line = answer.body[:400].decode(errors="replace").strip()
-    if 300 <= answer.status < 400:
+def _reason(response: RawResponse) -> tuple[str, str, str | None, float | None]:
+    """Returns code, message, request id and Retry-After of an error response."""
+    code, message = "", f"{responses.get(response.status, 'response')} (not from the service)"
+    line = response.body[:400].decode(errors="replace").strip()
+    if 300 <= response.status < 400:
         message = "redirects are not followed, because the key is for one service alone; if you trust it, use its URL: "
-        message += answer.headers.get("Location", "(unknown)")
+        message += response.headers.get("Location", "(unknown)")
     try:
-        given = members(json.loads(answer.body))
+        given = members(json.loads(response.body))
         if isinstance(given.get("code"), str) and isinstance(given.get("message"), str):
             code, message = given["code"], given["message"]
     except (Unexpected, ValueError):
-        # Something else answered. It may say in one line what is wrong, such as that it wants https.
+        # Not the service's. One line of text may explain it, such as that the server expects https.
         if line and len(line) < 200 and not re.search(r"[<{\[\n]", line):
             message = line
-    return code, message, answer.headers.get("X-Request-Id"), read_retry_after(answer.headers)
+    return code, message, response.headers.get("X-Request-Id"), read_retry_after(response.headers)

@@ -1,4 +1,4 @@
-"""The client, and the operations of the service."""
+"""The client and the operations of the service."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ T = TypeVar("T")
 
 
 class Petcat:
-    """Calls one service with one key. It is meant to be made once and shared by all threads: only
-    calls of the same client hold each other back."""
+    """Calls one service with one key. Create one and share it between threads: each client has its
+    own gate."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Petcat:
         self._transport: Transport = transport or HTTPTransport(base)
         self._caller = Caller(
             base,
-            # The key is in no attribute, so that nothing that prints a client can show it.
+            # No attribute contains the key, so that no printed client shows it.
             lambda: {"Authorization": "Bearer " + key, "User-Agent": user_agent, "Accept": "application/json"},
             self._transport,
             Settings(max_retries, max_wait, timeout, on_retry),
@@ -59,12 +59,12 @@ class Petcat:
 
     @property
     def limits(self) -> Limits | None:
-        """The limits in the last answer that had them."""
+        """The account's limits in the last response that had them."""
         return self._caller.limits
 
     def usage(self, **options: Unpack[CallOptions]) -> Usage:
-        """What the account has used. It counts in no window. If it says that requests are admitted
-        again, calls that wait go on at once."""
+        """Returns the account's use of its quotas. The request does not count against them. If the
+        service admits requests again, waiting calls continue at once."""
 
         def result(value: object, _: RawResponse) -> Usage:
             usage = read_usage(value)
@@ -87,7 +87,7 @@ class Petcat:
 
 
 class CategoriesWithRaw:
-    """The operations on categories. Each returns its result with the answer that had it."""
+    """The operations on categories. Each returns its result with the response."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -95,8 +95,8 @@ class CategoriesWithRaw:
     def create(
         self, name: str, description: str | None = None, *, idempotency_key: str | None = None, **options: Unpack[CallOptions]
     ) -> Response[Category]:
-        """Creates a category. The service has it on disk when this returns. Name the create
-        yourself, by an idempotency_key, if you may repeat it after a restart of your program."""
+        """Creates a category. When it returns, the category is on the service's disk. Pass an
+        idempotency_key if your program may repeat the create, for example after a restart."""
         body = {"name": name} if description is None else {"name": name, "description": description}
         headers = _idempotency(idempotency_key)
         return self._caller.call(Call("POST", "/categories", one(Category), body=body, headers=headers, options=options))
@@ -114,36 +114,36 @@ class CategoriesWithRaw:
         if_match: str | None = None,
         **options: Unpack[CallOptions],
     ) -> Response[Category]:
-        """Changes what is given, and returns the category as it is after that. None takes the
-        description away. if_match is the ETag that the category must have."""
+        """Updates a category and returns the result. A description of None removes it. if_match is
+        the ETag that the category must have."""
         body = {key: value for key, value in (("name", name), ("description", description)) if value is not UNSET}
         headers = {**_condition(if_match), "Content-Type": "application/merge-patch+json"}
         safe = if_match is not None
         return self._caller.call(Call("PATCH", _path("/categories", id), one(Category), {}, body, headers, repeatable=safe, options=options))
 
     def delete(self, id: int, *, if_match: str | None = None, **options: Unpack[CallOptions]) -> Response[None]:
-        """Deletes a category. While pets use it, that is a Conflict."""
+        """Deletes a category. Raises Conflict if it has pets."""
         return self._caller.call(Call("DELETE", _path("/categories", id), _nothing, headers=_condition(if_match), options=options))
 
     def list(self, **options: Unpack[CallOptions]) -> Response[list[Category]]:
-        """Returns all categories by ascending id, from one answer."""
+        """Returns all categories by ascending id, from one response."""
         return self._caller.call(Call("GET", "/categories", list_of(Category), options=options))
 
     def list_if_changed(self, etag: str, **options: Unpack[CallOptions]) -> Response[ListState]:
-        """Returns all categories and the list's ETag, and no categories if it still is the given
-        one. Begin with ""."""
+        """Returns all categories and the list's ETag, or no categories if the list still has the
+        given ETag. Start with ""."""
 
-        def result(value: object, answer: RawResponse) -> ListState:
-            if answer.status == 304:
+        def result(value: object, response: RawResponse) -> ListState:
+            if response.status == 304:
                 return ListState(None, etag)
-            return ListState(list_of(Category)(value, answer), answer.headers.get("ETag", ""))
+            return ListState(list_of(Category)(value, response), response.headers.get("ETag", ""))
 
         headers = {"If-None-Match": etag} if etag else {}
         return self._caller.call(Call("GET", "/categories", result, headers=headers, options=options))
 
 
 def _value(method: Callable[Concatenate[CategoriesWithRaw, P], Response[T]]) -> Callable[Concatenate[Categories, P], T]:
-    """Makes the method that returns the result alone."""
+    """Converts a method so that it returns only the result."""
 
     @functools.wraps(method)
     def result(self: Categories, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -168,7 +168,7 @@ class Categories:
     list_if_changed = _value(CategoriesWithRaw.list_if_changed)
 
     def all(self, *, page_size: int = 1000, after: int = 0, **options: Unpack[CallOptions]) -> Iterator[Category]:
-        """Returns all categories one by one, reading them in pages."""
+        """Iterates over all categories, reading them in pages."""
         return self._caller.pages("/categories", Category, page_size, after, {}, options)
 
 
@@ -179,19 +179,19 @@ class Pets:
         self._caller = caller
 
     def create(self, name: str, category_id: int, *, idempotency_key: str | None = None, **options: Unpack[CallOptions]) -> Pet:
-        """Creates a pet of a category."""
+        """Creates a pet in a category."""
         headers = _idempotency(idempotency_key)
         body = {"name": name, "category_id": category_id}
         return self._caller.call(Call("POST", "/pets", one(Pet), body=body, headers=headers, options=options)).value
 
     def get(self, id: int, **options: Unpack[CallOptions]) -> Pet:
-        """Returns one pet. Deprecated: the operation ends on 2027-11-30."""
+        """Returns one pet. Deprecated: the service removes this operation on 2027-11-30."""
         return self._caller.call(Call("GET", _path("/pets", id), one(Pet), options=options)).value
 
     def all(
         self, *, category_id: int | None = None, page_size: int = 1000, after: int = 0, **options: Unpack[CallOptions]
     ) -> Iterator[Pet]:
-        """Returns all pets, or those of a category, one by one."""
+        """Iterates over all pets, or the pets of a category."""
         query = {} if category_id is None else {"category_id": category_id}
         return self._caller.pages("/pets", Pet, page_size, after, query, options)
 
@@ -209,7 +209,7 @@ class Orders:
         return self._caller.call(Call("POST", "/store/orders", one(Order), body=body, headers=headers, options=options)).value
 
     def all(self, *, page_size: int = 1000, after: int = 0, **options: Unpack[CallOptions]) -> Iterator[Order]:
-        """Returns all orders of the account one by one."""
+        """Iterates over all orders of the account."""
         return self._caller.pages("/store/orders", Order, page_size, after, {}, options)
 
 
@@ -222,7 +222,7 @@ def _checked_key(key: str) -> str:
 
 
 def _checked_url(url: str) -> str:
-    """The URL with its version. No error quotes it: it may be the key, in the wrong place."""
+    """Returns the URL with /v1. Errors do not quote it: it may be the key, passed by mistake."""
     try:
         parts = urllib.parse.urlsplit(url)
         valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and re.fullmatch("[!-~]+", url)
@@ -254,4 +254,4 @@ def _idempotency(key: str | None) -> dict[str, str]:
     return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
-def _nothing(_value: object, _answer: RawResponse) -> None: ...
+def _nothing(_value: object, _response: RawResponse) -> None: ...

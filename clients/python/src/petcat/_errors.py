@@ -1,12 +1,12 @@
-"""What a call raises."""
+"""Errors of calls."""
 
 from __future__ import annotations
 
 
 class PetcatError(Exception):
-    """A call that failed."""
+    """A call failed."""
 
-    #: Whether a create, an update or a delete may have been carried out all the same.
+    #: Whether a create, an update or a delete may have been carried out.
     outcome_unknown: bool = False
 
     def __str__(self) -> str:
@@ -15,11 +15,11 @@ class PetcatError(Exception):
 
 
 class ConnectionFailed(PetcatError):
-    """There was no answer, or none that is the service's. ``__cause__`` says more."""
+    """There was no response from the service. ``__cause__`` is the reason."""
 
 
 class APIError(PetcatError):
-    """The service, or something between, answered with an error."""
+    """An error response, from the service or a proxy."""
 
     def __init__(
         self, status: int, code: str, message: str, request_id: str | None = None, retry_after: float | None = None, not_sent: bool = False
@@ -32,25 +32,25 @@ class APIError(PetcatError):
         super().__init__(text)
         #: The HTTP status.
         self.status = status
-        #: The kind of failure, "" if something else answered instead of the service. New ones
-        #: may be added: treat one that you do not know by the status.
+        #: The kind of failure; "" if the response is not from the service. New codes may be
+        #: added: treat an unknown one by its status.
         self.code = code
-        #: What is wrong and what to do, for people.
+        #: Says, for people, what is wrong and what to do.
         self.message = message
-        #: To be quoted to the operator of the service.
+        #: Identifies the request. Quote it to the operator of the service.
         self.request_id = request_id
-        #: The seconds to wait before the next request, if the answer says so.
+        #: How long to wait before the next request, in seconds, if the response says so.
         self.retry_after = retry_after
-        #: Whether the client refused the call itself, because the service would have.
+        #: Whether the client rejected the call itself, because the service would have rejected it.
         self.not_sent = not_sent
 
 
 class InvalidRequest(APIError):
-    """400, 405, 413, 415, 422: the request must be changed."""
+    """400, 405, 413, 415, 422: change the request."""
 
 
 class AuthenticationError(APIError):
-    """401: the key is not valid, or no longer."""
+    """401: the key is invalid, expired, revoked or disabled."""
 
 
 class Forbidden(APIError):
@@ -58,19 +58,19 @@ class Forbidden(APIError):
 
 
 class NotFound(APIError):
-    """404, 410: there is nothing, or no longer."""
+    """404, 410: the resource or the operation does not exist, or no longer."""
 
 
 class Conflict(APIError):
-    """409, 412: the state of things does not allow it."""
+    """409, 412: the current state does not allow the request."""
 
 
 class RateLimited(APIError):
-    """429: the requests of a window are used, or the key is banned."""
+    """429: a quota is used up, or the key is banned."""
 
 
 class ServerError(APIError):
-    """5xx: the service, or a proxy before it, failed."""
+    """5xx: the service or a proxy failed."""
 
 
 _CLASSES: dict[int, type[APIError]] = {

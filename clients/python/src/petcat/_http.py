@@ -1,4 +1,4 @@
-"""Sends one request: the standard library's HTTP, with connections that are kept."""
+"""The default transport: the standard library's HTTP, with persistent connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 
 class Headers(Mapping[str, str]):
-    """Headers of an answer. Names are case-insensitive."""
+    """Headers of a response. Names are case-insensitive."""
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self._fields: dict[str, str] = {}
@@ -42,14 +42,14 @@ class Request:
 
     method: str
     url: str
-    headers: dict[str, str] = field(repr=False)  # the key is among them
+    headers: dict[str, str] = field(repr=False)  # contains the key
     body: bytes | None
-    timeout: float  # seconds, until the whole answer is there
+    timeout: float  # seconds, for the whole response
 
 
 @dataclass(frozen=True)
 class RawResponse:
-    """An answer of a transport, whatever its status is."""
+    """A response of a transport, with any status."""
 
     status: int
     headers: Headers
@@ -57,19 +57,19 @@ class RawResponse:
 
 
 class NotSent(Exception):
-    """A transport raises it, from its cause, when nothing of a request was sent. ``retry`` is
-    whether it may be different soon. When it is not known whether the request was read, a
-    transport raises an OSError or an http.client.HTTPException."""
+    """A transport raises NotSent, from its cause, if it sent nothing of a request. ``retry`` is
+    whether a retry may succeed. If the service may have read the request, a transport raises
+    an OSError or an http.client.HTTPException instead."""
 
     def __init__(self, message: str, retry: bool = True) -> None:
         super().__init__(message)
         self.retry = retry
 
 
-#: Sends a request. It must not follow redirects.
+#: A function that sends a request. It must not follow redirects.
 Transport = Callable[[Request], RawResponse]
 
-#: A connection is not used again after so many seconds: the service closes it after 60.
+#: How long an idle connection is reused, in seconds: the service closes it after 60.
 _IDLE = 45.0
 
 
@@ -93,7 +93,7 @@ class HTTPTransport:
         deadline = time.monotonic() + request.timeout
         connection = self._connect(request.timeout)
         try:
-            answer, reusable = self._exchange(connection, request, deadline)
+            result, reusable = self._exchange(connection, request, deadline)
         except BaseException:
             connection.close()
             raise
@@ -102,7 +102,7 @@ class HTTPTransport:
                 self._idle.append((connection, time.monotonic()))
         else:
             connection.close()
-        return answer
+        return result
 
     def close(self) -> None:
         with self._lock:
@@ -161,31 +161,31 @@ class HTTPTransport:
                 link.settimeout(_left(deadline))
         if response.length:
             raise http.client.IncompleteRead(b"", response.length)
-        answer = RawResponse(response.status, Headers(response.getheaders()), b"".join(parts))
-        if answer.headers.get("Content-Encoding") == "gzip" and answer.body:
+        result = RawResponse(response.status, Headers(response.getheaders()), b"".join(parts))
+        if result.headers.get("Content-Encoding") == "gzip" and result.body:
             try:
-                answer = RawResponse(answer.status, answer.headers, gzip.decompress(answer.body))
+                result = RawResponse(result.status, result.headers, gzip.decompress(result.body))
             except (EOFError, zlib.error) as error:
-                raise http.client.HTTPException("the answer is not the gzip that it is said to be") from error
-        return answer, not response.will_close
+                raise http.client.HTTPException("the response is not valid gzip") from error
+        return result, not response.will_close
 
 
 def _left(deadline: float) -> float:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise TimeoutError("the answer took too long")
+        raise TimeoutError("the response took too long")
     return left
 
 
 def _readable(link: socket.socket) -> bool:
-    """Whether an idle connection has something to read: its end."""
+    """Returns whether an idle connection has something to read: the server closed it."""
     with selectors.DefaultSelector() as selector:
         selector.register(link, selectors.EVENT_READ)
         return bool(selector.select(0))
 
 
 def _not_sent(error: Exception) -> NotSent:
-    # The end of a connection may be that of a server that restarts; other faults of TLS stay.
+    # A restarting server may close the connection; other TLS errors are permanent.
     if isinstance(error, ssl.SSLError) and not isinstance(error, (ssl.SSLEOFError, ssl.SSLZeroReturnError)):
         return NotSent(f"{error}; does the port speak TLS, with a certificate that this machine trusts?", retry=False)
-    return NotSent(f"there is no connection to the service: {error}")
+    return NotSent(f"cannot connect to the service: {error}")

@@ -1,4 +1,4 @@
-"""What the headers of an answer say about limits and waiting."""
+"""The limits and waiting times in the headers of a response."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from . import _time
 from ._http import Headers
 
-#: The longest wait that is told apart from a longer one: 100 years, in seconds.
+#: Longer waits are shortened to this, in seconds: 100 years.
 LONGEST = 100 * 365 * 86400.0
 
 
@@ -21,15 +21,15 @@ class Window:
     limit: int  #: the quota
     length: float  #: in seconds
     remaining: int
-    reset: float  #: when it ends, in seconds since 1970 by this machine's clock
+    reset: float  #: its end, in Unix seconds by this machine's clock
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that an answer tells.
+    """The limits in a response.
 
     ``limit``, ``remaining`` and ``reset`` describe the most restrictive window; ``reset`` is in
-    seconds since 1970 by the service's clock. ``windows`` are all windows.
+    Unix seconds by the service's clock. ``windows`` are all windows.
     """
 
     limit: int
@@ -47,8 +47,8 @@ def read_limits(headers: Headers) -> Limits | None:
 
 
 def _windows(headers: Headers) -> tuple[Window, ...]:
-    """All windows, none unless both headers tell of the same: a service that cannot know all
-    counts leaves some out."""
+    """Returns all windows, or none if the headers name different ones: a service that does not know
+    all counts omits some."""
     states, policies = _items(headers.get("RateLimit", "")), _items(headers.get("RateLimit-Policy", ""))
     if states.keys() != policies.keys():
         return ()
@@ -61,14 +61,15 @@ def _windows(headers: Headers) -> tuple[Window, ...]:
 
 
 def _items(field: str) -> dict[str, dict[str, int]]:
-    """A list of items such as "minute";r=59;t=42."""
+    """Parses items such as "minute";r=59;t=42."""
     items = re.findall(r'"([^"]*)"([^,]*)', field)
     return {name: {key: int(value) for key, value in re.findall(r";\s*(\w+)=(\d+)", parameters)} for name, parameters in items}
 
 
 def room(windows: tuple[Window, ...]) -> tuple[Window, float] | None:
-    """The window with the fewest remaining requests, and until when that number holds: until its
-    end if none remain, else until the first of the windows ends. None without the account's."""
+    """Returns the window with the fewest remaining requests, and when that number expires: at its
+    end if none remain, else when the first of the windows ends. Returns None if they are not the
+    account's windows."""
     if not windows or windows[0].name == "address":
         return None
     tightest = min(windows, key=lambda w: (w.remaining, -w.reset))
@@ -76,7 +77,7 @@ def room(windows: tuple[Window, ...]) -> tuple[Window, float] | None:
 
 
 def read_retry_after(headers: Headers) -> float | None:
-    """Retry-After in seconds; a date is relative to that of the answer."""
+    """Reads Retry-After, in seconds. A date is relative to the Date of the response."""
     text = headers.get("Retry-After", "").strip()
     if text.isascii() and text.isdecimal():
         return min(float(text), LONGEST)

@@ -1,4 +1,4 @@
-"""What calls return. Members that the service adds later are ignored."""
+"""The results of calls. Unknown JSON members are ignored: later versions of the service may add some."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ class Unset(Enum):
     UNSET = "UNSET"
 
 
-#: What is not to be changed by an update.
+#: An update leaves a member with this value unchanged.
 UNSET = Unset.UNSET
 
 
 @dataclass(frozen=True)
 class Response(Generic[T]):
-    """A result, and the answer that had it."""
+    """A result and its response."""
 
     value: T
     status: int
     headers: Headers
-    request_id: str | None  #: to be quoted to the operator of the service
+    request_id: str | None  #: quote it to the operator of the service
     limits: Limits | None
 
 
@@ -39,7 +39,7 @@ class Category:
     id: int  #: ascending in the order of creation, never reused
     name: str
     description: str | None = None
-    #: Names this state of the category, for ``if_match``; "" in lists, which if_match refuses.
+    #: Identifies the category's current state, for ``if_match``; "" in lists, which if_match rejects.
     etag: str = field(default="", compare=False)
     #: Whether an earlier request with the same idempotency key created it.
     replayed: bool = field(default=False, compare=False)
@@ -47,7 +47,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Pet:
-    """An animal, classified by a category."""
+    """An animal of a category."""
 
     id: int
     name: str
@@ -75,26 +75,26 @@ class ListState:
 
 @dataclass(frozen=True)
 class WindowUsage:
-    """What an account has used of a window."""
+    """An account's use of a window."""
 
     window: str  #: "minute" or "day"
     limit: int
     used: int
     remaining: int
-    reset: int  #: when it ends, in seconds since 1970 by the service's clock
+    reset: int  #: its end, in Unix seconds by the service's clock
 
 
 @dataclass(frozen=True)
 class Ban:
-    """A time in which a key is refused."""
+    """A period in which the service rejects a key."""
 
-    until: int  #: in seconds since 1970 by the service's clock
+    until: int  #: in Unix seconds by the service's clock
     key: str = ""  #: its id, in Usage.bans
 
 
 @dataclass(frozen=True)
 class KeyInfo:
-    """The key that asked."""
+    """The key that sent the request."""
 
     id: str
     read_only: bool
@@ -104,11 +104,11 @@ class KeyInfo:
 
 @dataclass(frozen=True)
 class Usage:
-    """What an account has used, and what it may still use."""
+    """An account's use of its quotas."""
 
     plan: str  #: such as "free"
     windows: list[WindowUsage]
-    ban: Ban | None  #: of the key that asked
+    ban: Ban | None  #: of the key that sent the request
     key: KeyInfo | None
     bans: list[Ban] = field(default_factory=lambda: list[Ban]())  #: of all keys of the account
 
@@ -117,7 +117,7 @@ E = TypeVar("E", Category, Pet, Order)
 
 
 class Unexpected(Exception):
-    """An answer that is not one of the service's."""
+    """The response is not from the service."""
 
 
 def members(value: object) -> dict[str, Any]:
@@ -133,8 +133,8 @@ def elements(value: object) -> list[object]:
 
 
 def read(kind: type[T], value: object, **more: object) -> T:
-    """Makes a value of a class of this page from JSON and what headers tell, without the members
-    that it does not know. What has an id must have a positive one."""
+    """Makes a value of a class of this module from the JSON members that it knows, and more from
+    headers. The id of a resource must be positive."""
     given = members(value)
     known = [f.name for f in fields(cast(Any, kind)) if f.name not in ("etag", "replayed")]
     number = given.get("id")
@@ -147,9 +147,9 @@ def read(kind: type[T], value: object, **more: object) -> T:
 
 
 def one(kind: type[E]) -> Callable[[object, RawResponse], E]:
-    def result(value: object, answer: RawResponse) -> E:
-        more: dict[str, object] = {"etag": answer.headers.get("ETag", "")} if kind is Category else {}
-        return read(kind, value, replayed=answer.headers.get("Idempotent-Replayed") == "true", **more)
+    def result(value: object, response: RawResponse) -> E:
+        more: dict[str, object] = {"etag": response.headers.get("ETag", "")} if kind is Category else {}
+        return read(kind, value, replayed=response.headers.get("Idempotent-Replayed") == "true", **more)
 
     return result
 

@@ -1,4 +1,4 @@
-"""Time and chance. Tests replace these functions."""
+"""Time and randomness. Tests replace these functions."""
 
 import random
 import threading
@@ -6,17 +6,17 @@ import time
 
 Condition = threading.Condition
 
-#: Longer waits are made of several, in seconds.
+#: Longer waits are split, in seconds.
 LONGEST_WAIT = 86400.0
 
 
 def wall() -> float:
-    """The seconds since 1970."""
+    """Returns Unix seconds."""
     return time.time()
 
 
 def now() -> float:
-    """The seconds since some beginning, by a clock that nobody sets."""
+    """Returns the seconds of the monotonic clock."""
     return time.monotonic()
 
 
@@ -25,5 +25,5 @@ def sleep(seconds: float) -> None:
 
 
 def jitter(seconds: float) -> float:
-    """A random time, so that what failed together is not sent again together."""
+    """Returns a random delay, so that clients do not retry at the same time."""
     return random.uniform(0, seconds)
