@@ -23,12 +23,12 @@ import (
 	"petcat/client"
 )
 
-// TestNew: a mistake in the URL or the key is an error that says what to do.
+// TestNew: a bad URL or key returns an error that names the remedy.
 func TestNew(t *testing.T) {
 	for _, c := range []struct{ name, url, key, environment, fails string }{
 		{name: "from the environment", environment: validKey},
 		{name: "no key", url: "https://petcat.test", fails: "set PETCAT_API_KEY"},
-		{name: "key with the end of its line", url: "https://petcat.test", key: validKey + "\n", fails: "white space"},
+		{name: "key with a line break", url: "https://petcat.test", key: validKey + "\n", fails: "white space"},
 		{name: "no scheme", url: "petcat.test/v1", key: validKey, fails: "must be like https"},
 		{name: "key as the URL", url: validKey, key: "https://petcat.test", fails: "must be like https"},
 		{name: "key in the URL", url: "https://" + validKey + "@petcat.test", key: validKey, fails: "must have no user"},
@@ -51,7 +51,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestKeyIsShownNowhere: neither in what is printed of a Client, nor in errors.
+// TestKeyIsShownNowhere: neither a printed Client nor an error contains the key.
 func TestKeyIsShownNowhere(t *testing.T) {
 	wrong := transport(func(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("no route to " + r.URL.Host)
@@ -60,7 +60,7 @@ func TestKeyIsShownNowhere(t *testing.T) {
 	_, _, failed := c.Categories.List(t.Context())
 	s := newService(60, 1000)
 	_, _, refused := dial(t, s).Categories.Get(t.Context(), 7)
-	texts := map[string]string{"an error": fmt.Sprintf("%v %+v %#v", failed, failed, failed), "a refusal": fmt.Sprintf("%v %+v %#v", refused, refused, refused)}
+	texts := map[string]string{"an error": fmt.Sprintf("%v %+v %#v", failed, failed, failed), "an error response": fmt.Sprintf("%v %+v %#v", refused, refused, refused)}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		texts[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, *c.Categories)
 	}
@@ -75,12 +75,12 @@ func TestKeyIsShownNowhere(t *testing.T) {
 			t.Errorf("%s shows the key: %s", what, text)
 		}
 	}
-	if !strings.Contains(texts["an error"], "petcat: GET /v1/categories: ") || !strings.Contains(texts["a refusal"], "404 not_found") {
+	if !strings.Contains(texts["an error"], "petcat: GET /v1/categories: ") || !strings.Contains(texts["an error response"], "404 not_found") {
 		t.Errorf("the errors are %q", texts)
 	}
 }
 
-// TestRedirect: the key goes to no other host, and a create does not become a read.
+// TestRedirect: redirects are not followed, so no other host gets the key.
 func TestRedirect(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
@@ -103,8 +103,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// TestConnectionCutInTheMiddleOfAnAnswer: the create is repeated with its key, and happens once.
-func TestConnectionCutInTheMiddleOfAnAnswer(t *testing.T) {
+// TestTruncatedResponse: the create is retried with its key, and is carried out once.
+func TestTruncatedResponse(t *testing.T) {
 	s := newService(1000, 1000)
 	var n atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,8 @@ func TestConnectionCutInTheMiddleOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestNotSent: what could not be sent says so, and a mistake in the URL is not retried.
+// TestNotSent: the error of a request that was not sent has a known outcome, and a wrong scheme
+// is not retried.
 func TestNotSent(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
@@ -152,7 +153,7 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// TestDeadline: a wait that would go beyond the context's deadline is not begun.
+// TestDeadline: a call returns at once if a wait would exceed the deadline of its context.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -167,7 +168,7 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// TestAll: a list of many pages is read up to an error, and as far as the loop goes.
+// TestAll: All requests pages until an error or the end of the loop.
 func TestAll(t *testing.T) {
 	s := newService(1000, 100_000)
 	for i := range 2500 {
@@ -207,7 +208,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestDo: any operation can be called, by the rules of all calls.
+// TestDo: Do calls any operation.
 func TestDo(t *testing.T) {
 	f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){says(200, "any_code")}}
 	var out struct{ Code string }
@@ -218,7 +219,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestEveryCodeHasAConstant: each code of the service can be asked for by its name.
+// TestEveryCodeHasAConstant: each code of the document has a constant.
 func TestEveryCodeHasAConstant(t *testing.T) {
 	text, err := os.ReadFile("error.go")
 	must(t, err)
@@ -253,7 +254,7 @@ func TestEveryCodeHasAConstant(t *testing.T) {
 	}
 }
 
-// TestLogger: each retry is logged with its reason, and each response for who wants to know.
+// TestLogger: each retry is logged with its reason, and each response at level Debug.
 func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

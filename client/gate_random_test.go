@@ -17,10 +17,9 @@ import (
 	"petcat/client"
 )
 
-// TestGateRandom lets random numbers of clients and goroutines use one account, while
-// others use it too, the service is slow, is restarted, loses answers, or answers 503.
-// Whatever happens, each create is carried out once, and no request is sent while its client
-// knows that it would be refused: so no key is ever banned for early retries.
+// TestGateRandom runs random numbers of clients and goroutines on one account, with other
+// clients, a slow service, lost responses and 503s. Each create must be carried out once, and no
+// client may send a request before Retry-After has passed: so no key is banned for early retries.
 func TestGateRandom(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { playRandom(t, seed) })
@@ -30,15 +29,15 @@ func TestGateRandom(t *testing.T) {
 	}
 }
 
-// turmoil is a transport through which one client reaches the service.
+// turmoil is the faulty transport of one client.
 type turmoil struct {
 	*service
 
 	mu     sync.Mutex
 	random *rand.Rand // guarded by mu
-	// refusedAt is when the last 429 came, and opens what it said. Guarded by mu.
-	refusedAt, opens time.Time
-	broken           []string // guarded by mu
+	// rejectedAt is the time of the last 429, and opens the end of its Retry-After. Guarded by mu.
+	rejectedAt, opens time.Time
+	broken            []string // guarded by mu
 }
 
 func playRandom(t *testing.T, seed uint64) {
@@ -75,10 +74,10 @@ func playRandom(t *testing.T, seed uint64) {
 	}
 }
 
-// RoundTrip sends a request, or lets something happen to it.
+// RoundTrip sends a request, or injects a fault.
 func (x *turmoil) RoundTrip(r *http.Request) (*http.Response, error) {
 	x.mu.Lock()
-	if now := time.Now(); now.After(x.refusedAt) && now.Before(x.opens) { // at that moment it may be on its way
+	if now := time.Now(); now.After(x.rejectedAt) && now.Before(x.opens) { // at the same time, it may be on its way
 		x.broken = append(x.broken, fmt.Sprintf("a request was sent %s before Retry-After had passed", x.opens.Sub(now)))
 	}
 	what := x.random.IntN(40)
@@ -98,13 +97,13 @@ func (x *turmoil) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil && res.StatusCode == http.StatusTooManyRequests {
 		wait, _ := time.ParseDuration(res.Header.Get("Retry-After") + "s")
 		x.mu.Lock()
-		x.refusedAt, x.opens = time.Now(), time.Now().Add(wait)
+		x.rejectedAt, x.opens = time.Now(), time.Now().Add(wait)
 		x.mu.Unlock()
 	}
 	return res, err
 }
 
-// unavailable is the answer of a proxy whose service is away.
+// unavailable is the response of a proxy while the service is down.
 func unavailable(r *http.Request) *http.Response {
 	return &http.Response{
 		StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"2"}},

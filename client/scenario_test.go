@@ -28,7 +28,7 @@ import (
 	"petcat/client"
 )
 
-// The table of behaviours that all clients have; clients/README.md explains it.
+// The scenarios of all clients; clients/README.md describes the file.
 type (
 	scenario struct {
 		Name   string
@@ -96,7 +96,7 @@ type (
 	}
 )
 
-// TestScenarios runs the table.
+// TestScenarios runs all scenarios.
 func TestScenarios(t *testing.T) {
 	t.Setenv("PETCAT_URL", "")
 	t.Setenv("PETCAT_API_KEY", "")
@@ -175,7 +175,7 @@ func (s *scenario) run(t *testing.T) {
 		all.Wait()
 	}
 	if server.next != len(s.Script) {
-		t.Errorf("%d requests came, want %d", server.next, len(s.Script))
+		t.Errorf("%d requests, want %d", server.next, len(s.Script))
 	}
 	if s.Limits != nil {
 		wanted, _ := json.Marshal(s.Limits)
@@ -192,7 +192,7 @@ func or[T any](p *T, otherwise T) T {
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
-// do makes the call, and returns its result as a value of JSON.
+// do makes the call, and returns its result as a JSON value.
 func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Response, error) {
 	var options []petcat.Option
 	if a.Options.IdempotencyKey != nil {
@@ -259,7 +259,7 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 	return nil, nil, fmt.Errorf("no call is named %q", a.Call)
 }
 
-// created adds to a result what the other clients have in it.
+// created adds the members that results of the other clients have.
 func created(v any, etag string, res *petcat.Response) any {
 	object := plain(v).(map[string]any)
 	object["etag"], object["replayed"] = etag, res != nil && res.Replayed
@@ -277,7 +277,7 @@ func collect[T any](all iter.Seq2[T, error]) (any, *petcat.Response, error) {
 	return list, nil, nil
 }
 
-// raw returns a Response as a value of JSON.
+// raw returns a Response as a JSON value.
 func raw(res *petcat.Response) any {
 	if res == nil {
 		return nil
@@ -297,7 +297,7 @@ func limitsOf(l petcat.Limits) any {
 	return map[string]any{"limit": l.Limit, "remaining": l.Remaining, "reset": l.Reset.Unix(), "windows": windows}
 }
 
-// plain returns a value as JSON has it.
+// plain converts a value to a JSON value.
 func plain(v any) (decoded any) {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -309,7 +309,7 @@ func plain(v any) (decoded any) {
 	return decoded
 }
 
-// contains checks that a value has what is wanted: other members do not matter.
+// contains checks that a value has the expected members; it may have more.
 func contains(t *testing.T, wanted json.RawMessage, got any) {
 	t.Helper()
 	if wanted == nil {
@@ -336,7 +336,7 @@ func covers(want, got any) bool {
 	}
 }
 
-// check compares an error with what is wanted of it.
+// check compares an error with the expected one.
 func (w *failureWanted) check(t *testing.T, res *petcat.Response, err error) {
 	t.Helper()
 	if err == nil {
@@ -359,7 +359,7 @@ func (w *failureWanted) check(t *testing.T, res *petcat.Response, err error) {
 	}
 }
 
-// script is a transport that checks and answers the requests of a scenario.
+// script is a transport that checks the requests of a scenario and responds.
 type script struct {
 	t        *testing.T
 	scenario *scenario
@@ -377,8 +377,8 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.next++
 	if n >= len(s.scenario.Script) {
 		s.mu.Unlock()
-		s.t.Errorf("request %d is one too many: %s %s", n, r.Method, r.URL)
-		return nil, errors.New("no answer is left")
+		s.t.Errorf("request %d is unexpected: %s %s", n, r.Method, r.URL)
+		return nil, errors.New("the script has ended")
 	}
 	x := &s.scenario.Script[n]
 	if s.last.IsZero() {
@@ -425,7 +425,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// check compares a request with what is wanted of it. The caller holds mu.
+// check compares a request with the expected one. The caller holds mu.
 func (s *script) check(n int, x *exchange, r *http.Request, since time.Duration) {
 	t, w := s.t, &x.Want
 	if w.Method != "" && r.Method != w.Method || w.URL != "" && !sameURL(w.URL, r.URL) {

@@ -19,7 +19,7 @@ import (
 	"petcat/client"
 )
 
-// validKey is the key of every account here: no real one has this form.
+// validKey is the key of all accounts. No real key has this form.
 const validKey = "pck_test_key-of-the-tests"
 
 // window counts one window of the account.
@@ -30,11 +30,10 @@ type window struct {
 	index       int64
 }
 
-// service is a small Pet Category Service in memory: one account, its limits, and a list of
-// categories. Tests of the real one are in e2e/. Time is the machine's, which is virtual in a
-// bubble of synctest.
+// service is a fake of the service in memory: one account with its limits, and a list of
+// categories. Tests of the real service are in e2e/.
 type service struct {
-	latency time.Duration // of each answer; set before the first request
+	latency time.Duration // of each response; set before the first request
 
 	mu         sync.Mutex
 	minute     window // guarded by mu, as is all below
@@ -46,10 +45,10 @@ type service struct {
 	requests   []seen
 }
 
-// replay is what a create under an idempotency key was, and its answer.
+// replay is a create with an idempotency key, and its response.
 type replay struct{ body, answer string }
 
-// seen is a request that came to the service.
+// seen is a request that the service received.
 type seen struct {
 	at           time.Time
 	method, path string
@@ -82,14 +81,14 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, a.body)
 }
 
-// reply is an answer before it is written.
+// reply is a response before it is written.
 type reply struct {
 	status int
 	header map[string]string
 	body   string
 }
 
-// answer carries a request out. The caller holds mu.
+// answer handles a request. The caller holds mu.
 func (s *service) answer(r *http.Request, body []byte) reply {
 	now := time.Now()
 	if r.Header.Get("Authorization") != "Bearer "+validKey {
@@ -113,7 +112,7 @@ func (w *window) rollOver(now time.Time) {
 
 func (w *window) reset() int64 { return (w.index + 1) * w.seconds }
 
-// admit charges both windows, or says why it does not.
+// admit charges both windows, or returns a 429.
 func (s *service) admit(now time.Time) (reply, bool) {
 	refuse := func(code petcat.Code, until int64) (reply, bool) {
 		a := failure(http.StatusTooManyRequests, code, "not now")
@@ -133,7 +132,7 @@ func (s *service) admit(now time.Time) (reply, bool) {
 	return reply{}, false
 }
 
-// limits adds the headers that every answer has.
+// limits adds the headers of every response.
 func (s *service) limits(a reply, now time.Time) reply {
 	effective := &s.minute
 	if left := s.day.quota - s.day.used; left == 0 || s.minute.used < s.minute.quota && left <= s.minute.quota-s.minute.used {
@@ -161,7 +160,7 @@ func secondsUntil(now time.Time, unix int64) int64 {
 	return max(1, int64((time.Unix(unix, 0).Sub(now)+time.Second-1)/time.Second))
 }
 
-// operation answers a request that was admitted.
+// operation handles an admitted request.
 func (s *service) operation(r *http.Request, body []byte) reply {
 	switch r.Method + r.URL.Path {
 	case "GET/v1/categories":
@@ -232,7 +231,7 @@ func encode(value any) string {
 	return string(text)
 }
 
-// use spends requests, as another program of the same account would.
+// use uses up requests, like another client of the account.
 func (s *service) use(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,15 +248,15 @@ func (s *service) ban(d time.Duration) {
 	s.bannedTill = time.Now().Add(d)
 }
 
-// log returns the requests that came.
+// log returns all requests.
 func (s *service) log() []seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// refused counts the requests that got 429.
-func refused(requests []seen) (n int) {
+// rejected counts the requests that got 429.
+func rejected(requests []seen) (n int) {
 	for _, r := range requests {
 		if r.status == http.StatusTooManyRequests {
 			n++
@@ -266,7 +265,7 @@ func refused(requests []seen) (n int) {
 	return n
 }
 
-// names returns the names of all categories, in the order of their ids.
+// names returns the names of all categories, by id.
 func (s *service) names() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +275,7 @@ func (s *service) names() (names []string) {
 	return names
 }
 
-// RoundTrip answers without a network, so that time can be virtual.
+// RoundTrip responds without a network, so that time can be virtual.
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	answered := make(chan *http.Response, 1)
 	go func() {
@@ -294,8 +293,7 @@ func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// faults is a transport that answers its first requests itself, and hands the others to
-// the service.
+// faults is a transport that responds to its first requests itself. The others go to the service.
 type faults struct {
 	service *service
 	first   []func(*http.Request) (*http.Response, error)
@@ -313,7 +311,7 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.service.RoundTrip(r)
 }
 
-// says answers with a status, a code and headers.
+// says responds with a status, a code and headers.
 func says(status int, code petcat.Code, header ...string) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
 		w := httptest.NewRecorder()
@@ -335,7 +333,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// dial returns a client whose requests go to to.
+// dial returns a client with a transport.
 func dial(t *testing.T, to http.RoundTripper, options ...petcat.Option) *petcat.Client {
 	t.Helper()
 	options = append([]petcat.Option{petcat.WithHTTPClient(&http.Client{Transport: to})}, options...)

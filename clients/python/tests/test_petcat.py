@@ -1,4 +1,4 @@
-"""What the scenarios do not say: the real transport, and what only this client has."""
+"""Tests of the real transport, and of features that only this client has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEY = "pck_test_key-of-the-tests"
 
 
 class Service(BaseHTTPRequestHandler):
-    """Answers each path in its own way, and counts connections."""
+    """Responds differently to each path, and counts connections."""
 
     protocol_version = "HTTP/1.1"
     connections = 0
@@ -79,14 +79,14 @@ class Transport(unittest.TestCase):
         context.__enter__()
         self.addCleanup(context.__exit__, None, None, None)
 
-    def test_connections_are_kept(self) -> None:
+    def test_connections_are_reused(self) -> None:
         before = Service.connections
         for _ in range(5):
             self.assertEqual(self.client.categories.create("Füchse").name, "Füchse")
             self.assertEqual(self.client.categories.list(), [petcat.Category(1, "dog")])
         self.assertEqual(Service.connections - before, 1)
 
-    def test_an_idle_connection_that_ended_is_not_used(self) -> None:
+    def test_a_closed_idle_connection_is_not_reused(self) -> None:
         self.client.categories.list()
         transport: Any = self.client._transport  # type: ignore[reportPrivateUsage]
         transport._idle[0][0].sock.shutdown(socket.SHUT_RDWR)
@@ -106,12 +106,12 @@ class Transport(unittest.TestCase):
             self.client.categories.create("redirect")
         self.assertEqual(raised.exception.status, 307)
 
-    def test_half_an_answer(self) -> None:
+    def test_truncated_response(self) -> None:
         with self.assertRaises(petcat.ConnectionFailed) as raised:
             self.client.categories.create("short")
         self.assertTrue(raised.exception.outcome_unknown)
 
-    def test_no_answer_in_time(self) -> None:
+    def test_timeout(self) -> None:
         with self.assertRaises(petcat.ConnectionFailed) as raised:
             self.client.categories.create("slow", timeout=0.05)
         self.assertTrue(raised.exception.outcome_unknown)
@@ -124,7 +124,7 @@ class Transport(unittest.TestCase):
             client.categories.create("cat")
         self.assertFalse(raised.exception.outcome_unknown)
 
-    def test_a_proxy_that_is_closed(self) -> None:
+    def test_unreachable_proxy(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as closed:
             proxy = f"http://user:secret@127.0.0.1:{closed.getsockname()[1]}"
         for scheme in ("http", "https"):
@@ -134,7 +134,7 @@ class Transport(unittest.TestCase):
                 client.categories.create("cat")
             self.assertFalse(raised.exception.outcome_unknown)
 
-    def test_a_proxy(self) -> None:
+    def test_proxy(self) -> None:
         with mock.patch.dict(os.environ, {"http_proxy": f"http://127.0.0.1:{self.port}", "NO_PROXY": "", "no_proxy": ""}):
             client = Petcat(base_url="http://petcat.test", max_retries=0)
         self.addCleanup(client.close)
@@ -163,19 +163,19 @@ class Client(unittest.TestCase):
             self.assertIs(type(raised.exception), kind)
             self.assertEqual(str(raised.exception), f"{status} some_code: no (request R)")
 
-    def test_on_retry_is_told(self) -> None:
+    def test_on_retry_gets_each_retry(self) -> None:
         answers = iter([503, 200])
-        told: list[petcat.Retry] = []
+        retries: list[petcat.Retry] = []
 
         def answer(_: Request) -> RawResponse:
             return RawResponse(next(answers), petcat.Headers(), b"[]")
 
         with mock.patch("petcat._time.sleep"):
-            Petcat(KEY, "http://petcat.test", transport=answer, on_retry=told.append).categories.list()
-        self.assertEqual([(retry.attempt, getattr(retry.error, "status", 0)) for retry in told], [(1, 503)])
-        self.assertTrue(0.25 <= told[0].delay <= 0.5)
+            Petcat(KEY, "http://petcat.test", transport=answer, on_retry=retries.append).categories.list()
+        self.assertEqual([(retry.attempt, getattr(retry.error, "status", 0)) for retry in retries], [(1, 503)])
+        self.assertTrue(0.25 <= retries[0].delay <= 0.5)
 
-    def test_what_cannot_be_meant_is_refused(self) -> None:
+    def test_invalid_arguments_are_rejected_before_a_request(self) -> None:
         client: Any = Petcat(KEY, "http://petcat.test", transport=mock.Mock(side_effect=AssertionError))
         for wrong in (
             lambda: client.categories.get("1/../../usage"),

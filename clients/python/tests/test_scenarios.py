@@ -1,4 +1,4 @@
-"""Runs ../../scenarios.json; ../../README.md says what is in it."""
+"""Runs ../../scenarios.json, which ../../README.md describes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEY = "pck_test_key-of-the-tests"
 
 
 class Server:
-    """A transport that gives the answers of a script."""
+    """A transport that responds as a script says."""
 
     def __init__(self, time: VirtualTime, script: list[Json], latency: float, key: str) -> None:
         self.time, self.script, self.latency, self.key = time, script, latency, key
@@ -103,7 +103,7 @@ def split(url: str) -> tuple[str, list[str]]:
 
 
 def contains(got: object, want: object) -> bool:
-    """Whether a result has the wanted members."""
+    """Returns whether a result has the expected members."""
     if isinstance(want, dict):
         return all(contains(member(got, name), value) for name, value in cast(Json, want).items())
     if isinstance(want, list):

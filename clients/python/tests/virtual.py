@@ -1,4 +1,4 @@
-"""Threads in virtual time: one runs at a time, and when all wait, time goes on to the first end of a wait."""
+"""Threads in virtual time: one runs at a time, and when all wait, time advances to the end of the first wait."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import TracebackType
 
 
 class Deadlock(BaseException):
-    """All threads wait, and none for a time."""
+    """All threads wait, without a timeout."""
 
 
 class _Thread:
@@ -26,7 +26,7 @@ class VirtualTime:
         self._dead = False
 
     def run(self, *functions: Callable[[], None]) -> None:
-        """Runs functions in a thread each, to their end."""
+        """Runs each function in a thread, and waits for all."""
         finished = threading.Semaphore(0)
         failures: list[BaseException] = []
 
@@ -54,7 +54,7 @@ class VirtualTime:
         self.block(self.at + seconds)
 
     def block(self, until: float | None, waiters: list[_Thread] | None = None) -> None:
-        """Lets others run until a time, or until another thread makes this one of the waiters ready."""
+        """Blocks until a time, or until another thread makes this waiter ready."""
         me = self._current
         assert me
         me.ready, me.until = False, until
@@ -68,7 +68,7 @@ class VirtualTime:
             raise Deadlock
 
     def _pass_on(self) -> None:
-        """Lets the next thread run."""
+        """Runs the next thread."""
         ready = [thread for thread in self._threads if thread.ready]
         timed = [thread for thread in self._threads if thread.until is not None]
         if not self._threads:

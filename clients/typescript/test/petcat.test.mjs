@@ -1,4 +1,4 @@
-// What the scenarios do not say: the real fetch, and what only this client has.
+// Tests of the real fetch, and of features that only this client has.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -36,7 +36,7 @@ after(() => {
 
 const petcat = (options) => new Petcat({ apiKey, baseUrl, maxRetries: 0, ...options });
 
-// The error of a create, which must fail with no answer.
+// Returns the error of a create, which must fail without a response.
 async function failure(options, name, call) {
   try {
     await petcat(options).categories.create({ name }, call);
@@ -47,7 +47,7 @@ async function failure(options, name, call) {
   return assert.fail("it succeeded");
 }
 
-test("a create and a list by the real fetch", async () => {
+test("a create and a list with the real fetch", async () => {
   assert.equal((await petcat().categories.create({ name: "Füchse" })).name, "Füchse");
   assert.deepEqual(await petcat().categories.list(), []);
 });
@@ -56,11 +56,11 @@ test("a redirect is not followed", async () => {
   await assert.rejects(petcat().categories.create({ name: "redirect" }), (error) => error instanceof PetcatError && error.status === 307);
 });
 
-test("half an answer", async () => {
+test("truncated response", async () => {
   assert.equal((await failure({}, "short")).outcomeUnknown, true);
 });
 
-test("no answer in time", async () => {
+test("timeout", async () => {
   assert.equal((await failure({}, "silent", { timeoutMs: 50 })).outcomeUnknown, true);
 });
 
@@ -82,32 +82,32 @@ test("an aborted signal ends a call before, during and after its request", async
   const reason = new Error("enough");
   const during = new AbortController();
   const waiting = new AbortController();
-  const gate = new AbortController();
-  const spent = () => new Response("{}", { status: 429, headers: { "Retry-After": "100" } });
+  const queued = new AbortController();
+  const exhausted = () => new Response("{}", { status: 429, headers: { "Retry-After": "100" } });
   for (const [options, name, signal] of [
     [{}, "x", AbortSignal.abort(reason)],
     [{ fetch: (url, init) => (setImmediate(() => during.abort(reason)), fetch(url, init)) }, "silent", during.signal],
     [{ maxRetries: 8, onRetry: () => setImmediate(() => waiting.abort(reason)), fetch: async () => new Response("", { status: 503 }) }, "x", waiting.signal],
-    [{ maxRetries: 8, onRetry: () => setImmediate(() => gate.abort(reason)), fetch: async () => spent() }, "x", gate.signal],
+    [{ maxRetries: 8, onRetry: () => setImmediate(() => queued.abort(reason)), fetch: async () => exhausted() }, "x", queued.signal],
   ]) {
     const error = await failure(options, name, { signal });
     assert(error.cause === reason || error.cause.cause === reason || error.cause.message === reason.message, error);
   }
 });
 
-test("onRetry is told", async () => {
-  const told = [];
+test("onRetry gets each retry", async () => {
+  const retries = [];
   let first = true;
   const fetch = async () => new Response("[]", { status: first ? ((first = false), 503) : 200 });
-  await petcat({ fetch, maxRetries: 1, onRetry: (retry) => told.push(retry) }).categories.list();
-  assert.equal(told.length, 1);
-  assert.equal(told[0].attempt, 1);
-  assert.equal(told[0].error.status, 503);
-  assert(told[0].delayMs >= 250 && told[0].delayMs <= 500);
+  await petcat({ fetch, maxRetries: 1, onRetry: (retry) => retries.push(retry) }).categories.list();
+  assert.equal(retries.length, 1);
+  assert.equal(retries[0].attempt, 1);
+  assert.equal(retries[0].error.status, 503);
+  assert(retries[0].delayMs >= 250 && retries[0].delayMs <= 500);
 });
 
-test("what cannot be meant is refused", async () => {
-  const { categories } = petcat({ fetch: () => assert.fail("it was sent") });
+test("invalid arguments are rejected before a request", async () => {
+  const { categories } = petcat({ fetch: () => assert.fail("a request was sent") });
   for (const wrong of [
     () => categories.get("1/../../usage"),
     () => categories.get(0),
@@ -125,6 +125,6 @@ test("the package", () => {
   const { version: published } = JSON.parse(readFileSync(here("../package.json"), "utf8"));
   assert.equal(version, published);
   for (const file of readdirSync(here("../dist/"))) {
-    if (file.endsWith(".js")) assert.doesNotMatch(readFileSync(here(`../dist/${file}`), "utf8"), /from "(?!\.\/)/, `${file} imports what browsers do not have`);
+    if (file.endsWith(".js")) assert.doesNotMatch(readFileSync(here(`../dist/${file}`), "utf8"), /from "(?!\.\/)/, `${file} imports a module that browsers lack`);
   }
 });

@@ -1,4 +1,4 @@
-// Runs ../../scenarios.json; ../../README.md says what is in it.
+// Runs ../../scenarios.json, which ../../README.md describes.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -9,7 +9,7 @@ import { VirtualTime } from "./virtual.mjs";
 const table = JSON.parse(readFileSync(new URL("../../scenarios.json", import.meta.url), "utf8"));
 const begin = 946684800_000;
 
-// A fetch that gives the answers of a script.
+// A fetch that responds as a script says.
 class Server {
   came = 0;
   wrong = [];
@@ -23,7 +23,7 @@ class Server {
     const n = this.came++;
     const entry = this.script[n];
     if (!entry) {
-      this.wrong.push(`request ${n + 1} is one too many`);
+      this.wrong.push(`request ${n + 1} is unexpected`);
       throw failure("ERR_SSL_WRONG_VERSION_NUMBER");
     }
     for (const wrong of this.#compare(url, init, entry.want ?? {})) this.wrong.push(`request ${n + 1}: ${wrong}`);
@@ -69,7 +69,7 @@ class Server {
   }
 }
 
-// What fetch of Node.js rejects with.
+// The errors of fetch in Node.js.
 const failure = (code) => new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) });
 const reject = (code) => () => Promise.reject(failure(code));
 const faults = {
@@ -91,7 +91,7 @@ const faults = {
 const equal = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 const split = (url) => [url.split("?")[0], (url.split("?")[1] ?? "").split("&").sort()];
 
-// Whether a result has the wanted members. Times are in seconds there.
+// Reports whether a result has the expected members. Expected times are in seconds.
 function contains(got, want) {
   if (Array.isArray(want)) return Array.isArray(got) && got.length === want.length && want.every((element, i) => contains(got[i], element));
   if (want !== null && typeof want === "object") return Object.entries(want).every(([name, value]) => contains(member(got, name), value));

@@ -1,4 +1,4 @@
-// Time that goes on to the next timer when nothing else is left to do.
+// Virtual time, which advances to the next timer when everything waits.
 import { setImmediate as idle } from "node:timers/promises";
 
 export class VirtualTime {
@@ -10,7 +10,7 @@ export class VirtualTime {
     this.at = begin; // milliseconds
   }
 
-  // Runs a function in this time.
+  // Runs a function in virtual time.
   async run(work) {
     const real = { setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout, dateNow: Date.now, now: performance.now };
     globalThis.setTimeout = (call, ms = 0) => {
@@ -28,7 +28,7 @@ export class VirtualTime {
         await idle();
         if (done) break;
         const [id, timer] = [...this.#timers].reduce((a, b) => (b[1].at < a[1].at ? b : a), [0, { at: Infinity }]);
-        if (id === 0) throw new Error("nothing is going to happen any more");
+        if (id === 0) throw new Error("everything waits, and there is no timer");
         this.#timers.delete(id);
         this.at = timer.at + 1e-3; // more than a rounding error
         timer.call();
