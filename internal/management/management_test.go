@@ -45,14 +45,19 @@ func start(t *testing.T) *service {
 	s.store, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true})
 	must(t, err)
 	t.Cleanup(func() { must(t, s.store.Close()) })
-	s.server = management.New(management.Options{
-		Store: s.store, Keys: petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600),
+	s.server = s.serve(s.store)
+	s.token = s.newToken("ci", "admin")
+	return s
+}
+
+// serve returns the management API on a store.
+func (s *service) serve(store petcat.ManagementStore) http.Handler {
+	return management.New(management.Options{
+		Store: store, Keys: petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600),
 		Backups:      func(context.Context) ([]any, error) { return []any{}, nil },
 		CustomerLink: func(token petcat.Secret) string { return "https://api.example.com/account#" + token.Reveal() },
 		Clock:        s.clock, Logger: slog.New(slog.DiscardHandler),
 	})
-	s.token = s.newToken("ci", "admin")
-	return s
 }
 
 func must(t *testing.T, err error) {
@@ -141,6 +146,8 @@ func TestACustomer(t *testing.T) {
 		t.Error(got.object)
 	}
 
+	s.want(s.call("PATCH", path, `{"per_minute":0}`), 400, "missing_field")
+
 	k := s.want(s.call("POST", path+"/keys", `{"label":"backend"}`, "Idempotency-Key", "k2"), 201, "")
 	secret, key := k.text("key"), "/keys/"+k.text("id")
 	if again := s.want(s.call("POST", path+"/keys", `{"label":"backend"}`, "Idempotency-Key", "k2"), 201, ""); again.text("id") != k.text("id") || again.object["key"] != nil {
@@ -182,6 +189,21 @@ func TestACustomer(t *testing.T) {
 	if got := s.want(s.call("GET", "/audit?limit=2", ""), 200, ""); got.list[0]["action"] != "account.close" || got.list[0]["actor"] != "token ci" {
 		t.Error(got.list)
 	}
+}
+
+// unavailable is a store whose accounts cannot be read.
+type unavailable struct{ petcat.ManagementStore }
+
+func (unavailable) FindAccount(context.Context, string) (petcat.Account, error) {
+	return petcat.Account{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
+}
+
+// TestUnknownAccount: without the database, a name is unknown, not free.
+func TestUnknownAccount(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.server = s.serve(unavailable{s.store})
+	s.want(s.call("GET", "/accounts?name=acme", ""), 503, "service_unavailable")
 }
 
 // TestTheService reads and changes what belongs to no account alone.

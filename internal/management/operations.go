@@ -30,7 +30,7 @@ func listAccounts(c *call) (any, error) {
 	}
 	if c.r.URL.Query().Has("name") { // unique among open accounts
 		a, err := c.findAccount(name)
-		if petcat.CodeOf(err) == petcat.CodeNotFound || a.Name != name || q.Plan != "" && q.Plan != a.Plan {
+		if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && (a.Name != name || q.Plan != "" && q.Plan != a.Plan) {
 			return []any{}, nil
 		}
 		return all([]petcat.Account{a}, err)
@@ -41,25 +41,23 @@ func listAccounts(c *call) (any, error) {
 	})
 }
 
-// accountJSON has the members of a body about an account or its plan; zero if they were not sent.
+// accountJSON has the members of a body about an account or its plan; nil if they were not sent.
 type accountJSON struct {
 	Name      *string `json:"name"`
-	Plan      string  `json:"plan"`
-	PerMinute int64   `json:"per_minute"`
-	PerDay    int64   `json:"per_day"`
+	Plan      *string `json:"plan"`
+	PerMinute *int64  `json:"per_minute"`
+	PerDay    *int64  `json:"per_day"`
 }
 
 // parse validates a name, a plan and its quota. Members that were not sent stay as they are.
 func (b accountJSON) parse(now petcat.Account) (name petcat.AccountName, s petcat.Subscription, err error) {
-	plan, text := cmp.Or(b.Plan, string(now.Plan)), now.Name
+	var agreed petcat.Quota
+	plan := *cmp.Or(b.Plan, (*string)(&now.Plan))
 	if now.Plan == petcat.Enterprise && plan == string(now.Plan) {
-		b.PerMinute, b.PerDay = cmp.Or(b.PerMinute, now.Quota.PerMinute), cmp.Or(b.PerDay, now.Quota.PerDay)
+		agreed = now.Quota
 	}
-	if b.Name != nil {
-		text = *b.Name
-	}
-	if name, err = petcat.ParseAccountName(text); err == nil {
-		s, err = petcat.ParseSubscription(plan, b.PerMinute, b.PerDay)
+	if name, err = petcat.ParseAccountName(*cmp.Or(b.Name, &now.Name)); err == nil {
+		s, err = petcat.ParseSubscription(plan, *cmp.Or(b.PerMinute, &agreed.PerMinute), *cmp.Or(b.PerDay, &agreed.PerDay))
 	}
 	return name, s, err
 }
@@ -298,7 +296,8 @@ func planRequest(c *call) (petcat.PlanRequestID, error) {
 }
 
 func approve(c *call, id petcat.PlanRequestID, body accountJSON) (any, error) {
-	return c.Store.ApprovePlanRequest(c.ctx(), c.actor(), id, body.PerMinute, body.PerDay)
+	var none int64
+	return c.Store.ApprovePlanRequest(c.ctx(), c.actor(), id, *cmp.Or(body.PerMinute, &none), *cmp.Or(body.PerDay, &none))
 }
 
 func decline(c *call, id petcat.PlanRequestID) (any, error) {
