@@ -38,27 +38,20 @@ func (t *Tx) dropLinks(of petcat.Subject) error {
 // SignIn implements [petcat.SessionStore].
 func (s *Store) SignIn(ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash) (petcat.Session, error) {
 	const (
-		query  = `SELECT operator_name, account_id FROM sign_in_links WHERE hash = ? AND ends_at > ?`
-		use    = `DELETE FROM sign_in_links WHERE hash = ?`
+		use    = `DELETE FROM sign_in_links WHERE hash = ? AND ends_at > ? RETURNING operator_name, account_id`
 		insert = `INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at) VALUES (?, ?, ?, ?, ?)`
 	)
 	into := func(of *petcat.Subject) []any { return []any{(*string)(&of.Operator), (*int64)(&of.Account)} }
-	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (petcat.Session, error) {
-		of, err := one(t, into, petcat.ErrLinkInvalid(), query, link[:], t.now.UnixMilli())
-		if err == nil && of.Realm() != realm {
-			err = petcat.ErrLinkInvalid()
-		}
-		if err == nil {
-			err = t.exec(use, link[:])
-		}
+	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (found petcat.Session, err error) {
+		of, err := one(t, into, petcat.ErrLinkInvalid(), use, link[:], t.now.UnixMilli())
 		if err == nil {
 			err = t.write(entry{of.Actor(), string(realm) + ".sign_in", of.String(), nil},
 				insert, session[:], string(of.Operator), int64(of.Account), t.now.UnixMilli(), t.now.UnixMilli())
 		}
-		if err != nil {
-			return petcat.Session{}, err
+		if err == nil { // a link of the other realm stays: an error undoes all of this
+			found, err = findSession(t, realm, session, t.now, petcat.ErrLinkInvalid())
 		}
-		return findSession(t, realm, session, t.now, petcat.ErrLinkInvalid())
+		return found, err
 	})
 }
 
