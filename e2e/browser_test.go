@@ -200,7 +200,7 @@ func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 }
 
 // TestBrowserConsole: an operator signs in with a link, creates an account and a key that
-// the API takes at once, changes the plan, sees the charts move, lifts a ban and signs out; axe finds nothing
+// the API takes at once, changes the plan, sees the charts move, lifts a ban, revokes the key and signs out; axe finds nothing
 // serious on any page, nor on those of a viewer; and neither the pages nor the browser ask another host for anything.
 func TestBrowserConsole(t *testing.T) {
 	s := serve(t, directory(t))
@@ -211,7 +211,7 @@ func TestBrowserConsole(t *testing.T) {
 	}
 	var saw struct {
 		Address, FirstStop, Account, Key, Copied, Found, Focus, After string
-		Again, Drawn                                                  bool
+		Again, Drawn, Isolated                                        bool
 		Stale                                                         []bool
 		Calls                                                         []any
 		Lines                                                         []chartLines
@@ -231,8 +231,11 @@ func TestBrowserConsole(t *testing.T) {
 	if saw.Copied != saw.Key || !regexp.MustCompile(`^pck_live_\w{38}$`).MatchString(saw.Key) || saw.Again {
 		t.Errorf("the key is %q, %q was copied, and it is shown again: %v", saw.Key, saw.Copied, saw.Again)
 	}
-	if len(saw.Calls) != 3 || saw.Calls[0] != 200.0 || saw.Calls[1] != "429 key_banned" || saw.Calls[2] != 200.0 && saw.Calls[2] != "429 rate_limit_exceeded" {
-		t.Errorf("the calls are answered %v, want 200, then a ban, then, a second after it was lifted at most, one without", saw.Calls)
+	if len(saw.Calls) != 4 || saw.Calls[3] != "401 revoked_api_key" || saw.Calls[0] != 200.0 || saw.Calls[1] != "429 key_banned" || saw.Calls[2] != 200.0 && saw.Calls[2] != "429 rate_limit_exceeded" {
+		t.Errorf("the calls are answered %v, want 200, then a ban, then at most a second after it was lifted none, and at most a second after the key was revoked 401", saw.Calls)
+	}
+	if !saw.Isolated {
+		t.Error("a name changes the direction of the text after it")
 	}
 	if !saw.Drawn {
 		t.Error("the chart of requests does not show those that were refused")
@@ -258,7 +261,7 @@ func TestBrowserConsole(t *testing.T) {
 	if token := link[strings.Index(link, "#")+1:]; strings.Contains(s.log.String(), token) || strings.Contains(s.log.String(), saw.Key) {
 		t.Error("the log has a secret")
 	}
-	for _, line := range []string{"operator.sign_in", "account.create", "key.create", "account.set_plan", "ban.lift", "category.create"} {
+	for _, line := range []string{"operator.sign_in", "account.create", "key.create", "account.set_plan", "ban.lift", "key.revoke", "category.create"} {
 		if audit := petcat(t, s.place, "audit", "list", "--actor", "operator ada"); !strings.Contains(audit, line) {
 			t.Errorf("the audit log lacks %s by the operator\n%s", line, audit)
 		}

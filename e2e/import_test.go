@@ -132,6 +132,9 @@ func TestInterruptedImport(t *testing.T) {
 	if o := finish(t, categoryCommand(front.url(), k, "import", csv)); o.code != exitDone {
 		t.Errorf("the last one ended with %d: %s", o.code, o.stderr)
 	}
+	if left, err := os.ReadDir(filepath.Dir(csv)); err != nil || len(left) != 1 {
+		t.Errorf("the imports left %v in the folder of their file: %v", left, err)
+	}
 	names := map[string]int{}
 	for _, c := range n.categories(k.Key) {
 		names[c.Name]++

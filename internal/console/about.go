@@ -19,7 +19,7 @@ type auditView struct {
 	Next         *entryView
 }
 
-// entryView is an entry with the path of the page about its subject, "" without one.
+// entryView is an entry with the path of its subject's page, "" without one.
 type entryView struct {
 	petcat.AuditEntry
 
@@ -34,7 +34,7 @@ func audit(x *exchange) error {
 		return x.Render("audit", pages.View{Title: "Audit log", Section: "audit", Data: v})
 	}
 	if v.About != "" {
-		if err := x.aboutWhom(&q, v.About); petcat.CodeOf(err) == petcat.CodeNotFound {
+		if err := x.selectSubject(&q, v.About); petcat.CodeOf(err) == petcat.CodeNotFound {
 			return x.Again(petcat.Errorf(petcat.CodeInvalidField, "%s", petcat.Public(err).Message), "about", page)
 		} else if err != nil {
 			return err
@@ -52,8 +52,8 @@ func audit(x *exchange) error {
 	return page()
 }
 
-// aboutWhom chooses the entries about a key, or about an account and its keys.
-func (x *exchange) aboutWhom(q *petcat.AuditQuery, about string) (err error) {
+// selectSubject limits a query to the entries about a key, or about an account and its keys.
+func (x *exchange) selectSubject(q *petcat.AuditQuery, about string) (err error) {
 	if q.Key, err = petcat.ParseKeyID(about); err == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func nodes(x *exchange) error {
 	return x.Render("nodes", pages.View{Title: "Nodes", Section: "nodes", Data: map[string]any{"Nodes": x.Nodes(), "Self": x.Node}})
 }
 
-// operatorsView is who may use the console and the management API.
+// operatorsView has the users of the console and of the management API.
 type operatorsView struct {
 	Operators []petcat.Operator
 	Tokens    []petcat.OperatorToken
@@ -87,7 +87,7 @@ func operators(x *exchange) (err error) {
 	return x.Render("operators", pages.View{Title: "Operators", Section: "operators", Data: v})
 }
 
-// findOperator returns the operator whom the path names.
+// findOperator returns the name of the operator in the path.
 func findOperator(x *exchange) (petcat.OperatorName, error) {
 	return petcat.ParseOperatorName(x.R.PathValue("operator"))
 }
@@ -129,7 +129,7 @@ func (x *exchange) newLink(name petcat.OperatorName, create func(link petcat.Tok
 func confirmRemove(x *exchange, name petcat.OperatorName) error {
 	return x.Confirm("operators", pages.Confirmation{
 		Question:    "Remove the operator " + string(name) + "?",
-		Consequence: "Their sessions and their link end at once. The audit log keeps what they did.",
+		Consequence: "Their sessions and link end at once. The audit log keeps their entries.",
 		Action:      "operators/" + string(name) + "/remove", Button: "Remove the operator", Back: "operators",
 	})
 }
@@ -138,7 +138,7 @@ func removeOperator(x *exchange, name petcat.OperatorName) error {
 	return x.Done(x.Store.RemoveOperator(x.R.Context(), x.Actor(), name), "operators", "removed")
 }
 
-// backupsView is the last scheduled backup, and how they are made.
+// backupsView has the last scheduled backup and the schedule.
 type backupsView struct {
 	Last     any
 	Settings []config.Value

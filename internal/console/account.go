@@ -11,9 +11,9 @@ import (
 
 // accountsView is a page of accounts.
 type accountsView struct {
-	Sort     string // "" by name, else what the largest of today are compared by
+	Sort     string // "" by name, or today's "requests" or "refusals"
 	Accounts []petcat.AccountSummary
-	Paged    bool // it is not the first page
+	Paged    bool // not the first page
 	Next     *petcat.AccountSummary
 }
 
@@ -48,7 +48,7 @@ func (x *exchange) accounts(q petcat.AccountQuery) ([]petcat.AccountSummary, err
 	return summaries(x, page, func(a petcat.Account) petcat.AccountID { return a.ID })
 }
 
-// summaries returns the accounts of rows, in their order.
+// summaries returns the account of each row.
 func summaries[T any](x *exchange, rows []T, of func(T) petcat.AccountID) ([]petcat.AccountSummary, error) {
 	ids := make([]petcat.AccountID, len(rows))
 	for i, row := range rows {
@@ -57,7 +57,7 @@ func summaries[T any](x *exchange, rows []T, of func(T) petcat.AccountID) ([]pet
 	return x.Store.AccountSummaries(x.R.Context(), ids)
 }
 
-// largest returns the accounts with the most requests, or refusals, of today.
+// largest returns the accounts with the most requests or refusals today.
 func (x *exchange) largest(byRefused bool) ([]petcat.AccountSummary, error) {
 	q := petcat.TopQuery{From: petcat.UsageByDay.Floor(x.now()), To: x.now(), ByRefused: byRefused, Limit: pages.Size}
 	top, err := x.Store.TopAccounts(x.R.Context(), q)
@@ -67,7 +67,7 @@ func (x *exchange) largest(byRefused bool) ([]petcat.AccountSummary, error) {
 	return summaries(x, top, func(u petcat.AccountUsage) petcat.AccountID { return u.Account })
 }
 
-// subscription reads the plan and the numbers of a form.
+// subscription parses the plan and the quotas of a form.
 func (x *exchange) subscription() (petcat.Subscription, error) {
 	perMinute, perDay, err := x.numbers()
 	if err != nil {
@@ -84,7 +84,7 @@ func (x *exchange) subscription() (petcat.Subscription, error) {
 	return s, nil
 }
 
-// numbers reads the quotas of the Enterprise plan.
+// numbers parses the quotas of the Enterprise plan.
 func (x *exchange) numbers() (perMinute, perDay int64, err error) {
 	if perMinute, err = x.number("per_minute", "the quota per minute"); err == nil {
 		perDay, err = x.number("per_day", "the quota per day")
@@ -115,12 +115,12 @@ type accountView struct {
 	Paged   bool
 	Next    *petcat.Key
 	Bans    []petcat.Ban   // in force, at most pages.Size
-	More    bool           // of them
+	More    bool           // more bans in force
 	Windows []pages.Window // nil if unknown
 	Refused []petcat.Refusal
 }
 
-// findAccount returns the account that the path names.
+// findAccount returns the account in the path.
 func findAccount(x *exchange) (petcat.Account, error) {
 	id, isID := petcat.ParseAccountRef(x.R.PathValue("account"))
 	if !isID {
@@ -162,7 +162,7 @@ func changePlan(x *exchange, a petcat.Account) error {
 
 func confirmClose(x *exchange, a petcat.Account) error {
 	return x.Confirm("accounts", pages.Confirmation{
-		Question:    "Close the account " + a.Name + " (" + a.ID.String() + ")?",
+		Question:    "Close the account " + pages.Isolate(a.Name) + " (" + a.ID.String() + ")?",
 		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. This cannot be undone. The name becomes free.",
 		Action:      "accounts/" + a.ID.String() + "/close", Button: "Close the account", Back: "accounts/" + a.ID.String(), Typed: a.Name,
 	})
@@ -170,13 +170,13 @@ func confirmClose(x *exchange, a petcat.Account) error {
 
 func closeAccount(x *exchange, a petcat.Account) error {
 	if x.Value("typed") != strings.TrimSpace(a.Name) {
-		return petcat.Errorf(petcat.CodeInvalidField, "what you typed is not the account's name, so nothing was changed")
+		return petcat.Errorf(petcat.CodeInvalidField, "the typed text is not the account's name, so nothing was changed")
 	}
 	_, err := x.Store.CloseAccount(x.R.Context(), x.Actor(), a.ID)
 	return x.Done(err, "accounts/"+a.ID.String(), "closed")
 }
 
-// id reads a number that identifies something, 0 for none.
+// id parses a numeric id, 0 for none.
 func id(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {

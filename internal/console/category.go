@@ -19,22 +19,21 @@ type categoryView struct {
 	Name        string            `json:"name"`
 	Description *string           `json:"description"`
 
-	Version string                `json:"-"` // changes with its texts; only on the page of the category
+	Version string                `json:"-"` // changes with the texts; only on the category's page
 	Origin  petcat.CategoryOrigin `json:"-"`
 }
 
 // categoriesView is a page of categories.
 type categoriesView struct {
-	Text       string // that their names contain
+	Text       string // part of the names, "" for all
 	Total      int64
 	Categories []categoryView
 	Paged      bool
-	Next       petcat.CategoryID // 0: the list ends here
-	Searched   bool              // not all of the list yet: there may be more
+	Next       petcat.CategoryID // last one of this page; 0 at the end of the list
+	Partial    bool              // the search stopped before the end of the list
 }
 
-// Of a long list, a search looks at so many categories before it asks whether to go on,
-// and takes them from the list in such pieces.
+// A search stops after searchedAtOnce categories, which it reads in pieces, and offers to continue.
 const (
 	searchedAtOnce = 20_000
 	searchPiece    = 1_000
@@ -57,8 +56,8 @@ func categories(x *exchange) error {
 	return x.Render("categories", pages.View{Title: "Categories", Section: "categories", Data: v})
 }
 
-// searchCategories returns a page of the categories behind one whose names contain a text,
-// whatever its case.
+// searchCategories returns a page of the categories after an id whose names contain a text,
+// ignoring case.
 func searchCategories(list *catalog.Snapshot, text string, after petcat.CategoryID) (categoriesView, error) {
 	v := categoriesView{Text: text, Next: after}
 	wanted := strings.ToLower(text)
@@ -83,11 +82,11 @@ func searchCategories(list *catalog.Snapshot, text string, after petcat.Category
 			return v, nil
 		}
 	}
-	v.Searched = true
+	v.Partial = true
 	return v, nil
 }
 
-// findCategory returns the category that the path names.
+// findCategory returns the category in the path.
 func findCategory(x *exchange) (categoryView, error) {
 	var c categoryView
 	list, _, err := x.List.Current(x.R.Context(), 0)
@@ -105,7 +104,7 @@ func findCategory(x *exchange) (categoryView, error) {
 	return c, nil
 }
 
-// originate adds who created categories.
+// originate adds the origin of each category.
 func (x *exchange) originate(all []categoryView) error {
 	ids := make([]petcat.CategoryID, len(all))
 	for i, c := range all {
@@ -130,11 +129,10 @@ func category(x *exchange, c categoryView) error {
 	return x.Render("category", pages.View{Title: c.Name, Section: "categories", Data: c})
 }
 
-// lineFeeds makes one character of each line break, as browsers do in an area of text until they
-// send it as CR LF.
+// lineFeeds replaces line breaks by LF, as browsers do in a textarea. They send CR LF.
 var lineFeeds = strings.NewReplacer("\r\n", "\n", "\r", "\n") //nolint:gochecknoglobals // a constant
 
-// texts returns the name and the description of a form, which has none if it is empty.
+// texts returns the name and the description of a form, nil for an empty description.
 func (x *exchange) texts() (name, description *string) {
 	n, d := x.Value("name"), lineFeeds.Replace(x.R.Form.Get("description"))
 	if d == "" {
@@ -161,11 +159,11 @@ func categoryPath(id petcat.CategoryID) string {
 
 func updateCategory(x *exchange, c categoryView) error {
 	if x.Value("version") != c.Version {
-		return petcat.Errorf(petcat.CodePreconditionFailed, "somebody has changed this category, whose name is now %q, since you opened the page; to replace it by what you entered, save once more", c.Name)
+		return petcat.Errorf(petcat.CodePreconditionFailed, "the category has changed since you opened this page, and its name is now %q; to overwrite it with your text, save again", c.Name)
 	}
 	name, description := x.texts()
 	remove := description == nil
-	// Only what a person changed is written: a form loses blanks around a name, and the kind of line breaks.
+	// Only changed fields are written: a form loses blanks around a name, and the kind of line breaks.
 	if *name == strings.TrimSpace(c.Name) {
 		name = nil
 	}
@@ -182,8 +180,8 @@ func updateCategory(x *exchange, c categoryView) error {
 
 func confirmDelete(x *exchange, c categoryView) error {
 	return x.Confirm("categories", pages.Confirmation{
-		Question:    "Delete the category " + c.Name + "?",
-		Consequence: "It disappears from the lists of all callers. This cannot be undone, and its id is never used again. A category with pets cannot be deleted.",
+		Question:    "Delete the category " + pages.Isolate(c.Name) + "?",
+		Consequence: "It disappears from all lists. This cannot be undone, and its id is never reused. A category with pets cannot be deleted.",
 		Action:      categoryPath(c.ID) + "/delete", Button: "Delete the category", Back: categoryPath(c.ID),
 	})
 }

@@ -1,16 +1,15 @@
 // Package console is the web console of the admin listener. Operators see the state of the
-// node and why callers are refused, and manage accounts, keys, bans and categories. The
-// server renders the pages (html/template). Scripts, htmx and uPlot, are served from the
-// binary; they update pages and draw charts, and the pages work without them.
+// node and the reasons for refusals, and manage accounts, keys, bans and categories. The server
+// renders the pages (html/template). Scripts update pages and draw charts; everything but the
+// charts works without them.
 //
-// It calls the same operations of the domain as the command line, with the operator as the
-// actor, so that each change is in the audit log and reaches every node in the same way. It
-// knows no store.
+// The console calls the same operations of the domain as the command line, with the operator as
+// the actor, so each change is in the audit log. It imports no store.
 //
-// An operator signs in with a link that works once ([SignInLink]). Each request must be sent
-// to a name of this console; a change must also come from a page of the console, and from
-// an operator who may make changes. While the store is unavailable, nobody can sign in or
-// change anything; who was just signed in sees what the node knows.
+// An operator signs in with a one-time link ([SignInLink]). Each request must be sent to a name
+// of this console; a change must also come from a page of the console, and from an admin. While
+// the store is unavailable, nobody can sign in or change anything; operators who were signed in
+// just before see the data in the node's memory.
 package console
 
 import (
@@ -18,7 +17,7 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"net/http/pprof" // its own registration is with a mux that nothing serves
+	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ import (
 	"petcat/internal/console/pages"
 )
 
-// Store is what the console reads and changes.
+// Store is the part of the store that the console uses.
 type Store interface { //nolint:interfacebloat // a sum of small ones
 	pages.Store
 	petcat.AccountStore
@@ -44,15 +43,15 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
 }
 
-// List is what the API shows of the categories.
+// List is the list of categories as the API returns it.
 type List interface {
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 }
 
-// Part is a part of the node and what is wrong with it, "" if nothing is wrong.
+// Part is a part of the node with its problem, "" if it is healthy.
 type Part struct {
 	Name, Problem string
-	Since         time.Time // when that began; zero: not known
+	Since         time.Time // of the problem; zero if unknown
 }
 
 // Options for a [Console].
@@ -64,16 +63,16 @@ type Options struct {
 	Limiter pages.Limiter
 	Version string
 	Node    string // the id of this node
-	// Parts and Nodes report the present state.
+	// Parts and Nodes report the current state.
 	Parts    func() []Part
 	Nodes    func() []petcat.Node
 	History  *History
 	Settings []config.Value
 	// LastBackup returns the last scheduled backup of any node, as html/backups.html needs it.
 	LastBackup func(context.Context) (any, error)
-	URL        string // of this console in browsers, without a slash at the end
+	URL        string // of the console in browsers, without a trailing slash
 	// OwnName reports whether a host, in lower case and without a port, is a name of this
-	// console. Other web sites can let their names resolve to its address (DNS rebinding).
+	// console. Other names may resolve to its address, too (DNS rebinding).
 	OwnName func(host string) bool
 }
 
@@ -114,8 +113,8 @@ func New(o Options) *Console {
 	return c
 }
 
-// SignInLink returns the link that an operator signs in with. The token is in the fragment,
-// which browsers send to nobody, neither in a request nor in Referer.
+// SignInLink returns an operator's sign-in link. The token is in the fragment, which browsers
+// never send.
 func SignInLink(url string, token petcat.Secret) string {
 	return url + base + "sign-in#" + token.Reveal()
 }
@@ -157,7 +156,7 @@ func (c *Console) routes() {
 		"GET backups":                       backups,
 		"GET ":                              notFoundPage,
 	} {
-		c.handle(pattern, page)
+		c.handle(pattern, false, page)
 	}
 	for pattern, change := range map[string]handle{
 		"POST accounts":                     withForm(accounts, once(createAccount), "name"),
@@ -178,21 +177,22 @@ func (c *Console) routes() {
 		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory), ""),
 		"POST categories/{category}/delete": withForm(deleting, on(findCategory, deleteCategory), ""),
 	} {
-		c.handle(pattern, mayChange(change))
+		c.handle(pattern, true, mayChange(change))
 	}
 	for path, profile := range map[string]http.HandlerFunc{
 		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
 		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
 	} {
-		c.handle("GET "+path, func(x *exchange) error { profile(x.W, x.R); return nil })
+		c.handle("GET "+path, false, func(x *exchange) error { profile(x.W, x.R); return nil })
 	}
-	c.handle("POST sign-out-everywhere", func(x *exchange) error { return x.SignedIn(x.SignOutEverywhere) })
+	c.site.Handle("POST sign-out-everywhere", func(x *pages.Exchange) error { return x.SignedIn(false, x.SignOutEverywhere) })
 }
 
-// handle registers a handler that needs a session, for a method and a path.
-func (c *Console) handle(pattern string, h handle) {
+// handle registers a handler that needs a session, for a method and a path. change is true if the
+// handler changes something.
+func (c *Console) handle(pattern string, change bool, h handle) {
 	c.site.Handle(pattern, func(x *pages.Exchange) error {
-		return x.SignedIn(func() error { return h(&exchange{c, x}) })
+		return x.SignedIn(change, func() error { return h(&exchange{c, x}) })
 	})
 }
 
@@ -218,8 +218,8 @@ func (x *exchange) number(name, called string) (int64, error) {
 	return n, nil
 }
 
-// notices are what pages say about a change that was made.
-var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
+// notices are shown after a change.
+var notices = map[string]string{ //nolint:gochecknoglobals // a constant
 	"account": "The account was created.", "plan": "The plan was changed. It applies within a second.",
 	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
 	"enabled": "The key was enabled.", "lifted": "The ban was lifted.",
@@ -227,7 +227,7 @@ var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobod
 	"approved": "The request was approved. The plan applies within a second.", "declined": "The request was declined.", "removed": "The operator was removed.",
 }
 
-// on returns a handler that is called with what the path names.
+// on returns a handler that is called with the object in the path.
 func on[T any](find func(*exchange) (T, error), h func(*exchange, T) error) handle {
 	return func(x *exchange) error {
 		found, err := find(x)

@@ -7,18 +7,18 @@ import (
 	"petcat/internal/console/pages"
 )
 
-// foundView is what a search found.
+// foundView is the result of a search.
 type foundView struct {
 	Accounts []petcat.AccountSummary
-	More     bool // of them
+	More     bool // more accounts
 	Keys     []petcat.Key
 	Refusals []petcat.Refusal
-	Hint     string // what to do if nothing was found
+	Hint     string // advice if nothing was found
 }
 
-// find shows what was typed, or leads to it: an account or a key by its id, keys by their hint
-// or as a whole, accounts by the beginning of their name, a refusal by the X-Request-Id. What was
-// typed may be a secret: it is in the body of a POST, and the page does not repeat it.
+// find redirects to an account or key by its id or to a key by its secret, and shows keys by their
+// hint, accounts by the beginning of their name, and refusals by their X-Request-Id. The text may
+// be a secret: it is in the body of a POST, and the page does not repeat it.
 func find(x *exchange) (err error) {
 	text := x.Value("q")
 	if len(petcat.KeysIn(text)) > 0 {

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// StepLength is how often [History.Take] is to be called.
+	// StepLength is the interval at which [History.Take] must be called.
 	StepLength = 10 * time.Second
-	// maxSteps are those of a day.
+	// maxSteps is the number of steps of a day.
 	maxSteps = int(24 * time.Hour / StepLength)
 )
 
-// Step is what happened on this node in a short time.
+// Step has the numbers of this node over a short time.
 type Step struct {
 	End  time.Time     `json:"end"`
 	Took time.Duration `json:"took"` // 0: the node was not running
@@ -33,7 +33,7 @@ type Step struct {
 	P99       time.Duration `json:"p99"`
 	Unhealthy []string      `json:"unhealthy"` // the parts that were unhealthy at the end of the step
 
-	durations [15]int64 // by buckets, and behind the last one
+	durations [15]int64 // by bucket; the last one has no upper bound
 }
 
 // Requests returns the number of all responses.
@@ -41,7 +41,7 @@ func (s *Step) Requests() int64 { return s.Good + s.Refused + s.Faulty + s.Faile
 
 func newStep(end time.Time) Step { return Step{End: end, Reasons: map[petcat.Code]int64{}} }
 
-// quantile returns how long a share of the requests took at most.
+// quantile returns the maximum duration of a share of the requests.
 func (s *Step) quantile(share float64) (bound time.Duration) {
 	var total, below float64
 	for _, n := range s.durations {
@@ -92,25 +92,25 @@ func buckets() []time.Duration {
 	return []time.Duration{ms / 10, ms / 4, ms / 2, ms, 5 * ms / 2, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, 1000 * ms, 2500 * ms}
 }
 
-// History keeps what this node did within a day, step by step, in memory, so that the console
-// can show it without a collector of metrics. Use [NewHistory]. It is safe for concurrent use.
+// History keeps the steps of this node's last day in memory, so that the console needs no metrics
+// server. Use [NewHistory]. It is safe for concurrent use.
 type History struct {
 	mu    sync.Mutex
-	open  Step   // guarded by mu: the step that is under way; End is its beginning
+	open  Step   // guarded by mu: the current step; End is its beginning
 	steps []Step // guarded by mu, the oldest first
 }
 
 // NewHistory returns a history that begins now.
 func NewHistory(now time.Time) *History { return &History{open: newStep(now)} }
 
-// Count counts an answered request. Code is "" unless the answer is an error.
+// Count counts a response. code is "" unless it is an error.
 func (h *History) Count(status int, code petcat.Code, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.open.count(status, code, took)
 }
 
-// Take ends a step now, and notes which parts of the node are unhealthy.
+// Take ends the current step, and records the unhealthy parts of the node.
 func (h *History) Take(now time.Time, unhealthy []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

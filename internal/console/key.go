@@ -7,7 +7,7 @@ import (
 	"petcat/internal/console/pages"
 )
 
-// findKey returns the key that the path names.
+// findKey returns the key in the path.
 func findKey(x *exchange) (petcat.Key, error) {
 	id, err := petcat.ParseKeyID(x.R.PathValue("key"))
 	if err != nil {
@@ -39,7 +39,7 @@ func confirmRevoke(x *exchange, k petcat.Key) error {
 
 // bansView is a page of bans.
 type bansView struct {
-	All   bool // not only those that are active
+	All   bool // also bans that have ended
 	Bans  []banView
 	Paged bool
 	Next  *petcat.Ban
@@ -76,8 +76,7 @@ func bans(x *exchange) error {
 	return x.Render("bans", pages.View{Title: "Bans", Section: "bans", Data: v})
 }
 
-// bansInForce returns at most [pages.Size] bans that refuse requests now, and whether there
-// are more.
+// bansInForce returns at most [pages.Size] bans in force, and reports whether there are more.
 func (x *exchange) bansInForce(q petcat.BanQuery) (all []petcat.Ban, more bool, err error) {
 	q.Active, q.Limit = x.now(), pages.Size+1
 	all, err = x.Store.BanPage(x.R.Context(), q)

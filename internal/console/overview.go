@@ -14,7 +14,7 @@ import (
 	"petcat/internal/console/pages"
 )
 
-// charts answers with the steps that the charts show.
+// charts answers with the steps for the charts.
 func charts(x *exchange) error { return x.WriteJSON(x.History.Last(x.span() == day)) }
 
 // day and hour are the spans of the charts.
@@ -94,7 +94,7 @@ func overview(x *exchange) error {
 	return x.Render("overview", pages.View{Title: "Overview", Section: "overview", Data: v})
 }
 
-// fromStore adds what the store knows.
+// fromStore adds the numbers from the store.
 func (v *overviewView) fromStore(x *exchange) {
 	if bans, more, err := x.bansInForce(petcat.BanQuery{}); err == nil {
 		v.Bans = strconv.Itoa(len(bans))

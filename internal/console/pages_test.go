@@ -34,8 +34,8 @@ func TestAccounts(t *testing.T) {
 		b.Get(path).Want(http.StatusNotFound)
 	}
 
-	b.Get("accounts/acct_1/close").Want(http.StatusOK, "Close the account acme <b> (acct_1)?", "cannot be undone")
-	b.Post("accounts/acct_1/close", "typed", "acme").Want(http.StatusBadRequest, "What you typed is not the account's name")
+	b.Get("accounts/acct_1/close").Want(http.StatusOK, "Close the account \u2068acme <b>\u2069 (acct_1)?", "cannot be undone")
+	b.Post("accounts/acct_1/close", "typed", "acme").Want(http.StatusBadRequest, "The typed text is not the account's name")
 	b.Post("accounts/acct_1/close", "typed", "acme <b>").WantGoesTo("accounts/acct_1?done=closed")
 	s.WantAudited("operator ada", "account.close", "acct_1")
 	b.Get("accounts/acct_1").Want(http.StatusOK, "closed").Lacks("New key", "Change the plan")
@@ -83,7 +83,7 @@ func TestKeys(t *testing.T) {
 	s.wantKey(successor, petcat.KeyActive)
 	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusBadRequest, "was rotated already")
 	b.Post("keys/key_2/rotate", "overlap", "24").Want(http.StatusBadRequest)
-	b.Post("keys/key_2/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_2 without an overlap?", "acme (<code>acct_1", "<dd>never</dd>", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
+	b.Post("keys/key_2/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_2 without an overlap?", "<bdi>acme</bdi> (<code>acct_1", "<dd>never</dd>", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
 	s.wantKey(successor, petcat.KeyActive)
 	b.Get("keys/key_1").Want(http.StatusOK, "key_2").Lacks("Rotate the key")
 	s.Clock.Advance(24 * time.Hour)
@@ -161,7 +161,7 @@ func TestCategories(t *testing.T) {
 	s.WantAudited("operator ada", "category.update", "category_1")
 	b.Get("categories/1").Want(http.StatusOK, "Hounds").Lacks("Loyal")
 	// Who opened the page before that change is told of it, and keeps what was entered.
-	p := b.Post("categories/1", "version", shown, "name", "Wolves").Want(http.StatusBadRequest, `whose name is now "Hounds"`, `value="Wolves"`)
+	p := b.Post("categories/1", "version", shown, "name", "Wolves").Want(http.StatusBadRequest, `its name is now "Hounds"`, `value="Wolves"`)
 	b.Get("categories/1").Want(http.StatusOK, "Hounds")
 	b.Post("categories/1", "version", versionOf(t, p), "name", strings.Repeat("x", 1001), "description", "a long text").Want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
 	// What the browser rewrote and nobody changed stays as it is.
@@ -175,7 +175,7 @@ func TestCategories(t *testing.T) {
 	if versionOf(t, b.Get("categories/2")) != shown {
 		t.Error("a category that nobody changed is another one")
 	}
-	b.Get("categories/1/delete").Want(http.StatusOK, "Delete the category Hounds?")
+	b.Get("categories/1/delete").Want(http.StatusOK, "Delete the category \u2068Hounds\u2069?")
 	b.Post("categories/1/delete").WantGoesTo("categories?done=deleted")
 	s.WantAudited("operator ada", "category.delete", "category_1")
 	b.Get("categories/1").Want(http.StatusNotFound)
@@ -188,7 +188,7 @@ func TestCategories(t *testing.T) {
 	pagetest.Must(t, err)
 	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{Account: s.Account("acme").ID, New: pet})
 	pagetest.Must(t, err)
-	b.Post("categories/3/delete").Want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category Cats?")
+	b.Post("categories/3/delete").Want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category \u2068Cats\u2069?")
 }
 
 func TestAudit(t *testing.T) {
@@ -202,7 +202,7 @@ func TestAudit(t *testing.T) {
 	p.Lacks("operator.sign_in")
 	b.Get("audit?before=3").Want(http.StatusOK, "operator.sign_in", "Newest").Lacks("account.create", "Older")
 	b.Get("audit?actor=operator+ada").Want(http.StatusOK, "operator.sign_in").Lacks("account.create")
-	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", "label: made before").Lacks("account.create")
+	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", "label: \u2068made before\u2069").Lacks("account.create")
 	b.Get("audit?about=shop+6").Want(http.StatusOK, "key.create", "account.create").Lacks("acct_8")
 	b.Get("audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
 }
@@ -300,7 +300,7 @@ func TestOnce(t *testing.T) {
 func TestOverview(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.Get("").Want(http.StatusOK, ">healthy<", "Nobody was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
+	b.Get("").Want(http.StatusOK, ">healthy<", "No request was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
 	b.Post("categories", "name", "Dogs").Want(http.StatusSeeOther)
 	b.Get("").Want(http.StatusOK, "<small>1 category</small>")
 	s.parts[0].Problem = "the database does not respond"

@@ -5,7 +5,7 @@ import (
 	"petcat/internal/console/pages"
 )
 
-// requestsView is what customers ask for: those that wait for an answer, or a page of all.
+// requestsView is a page of the pending plan requests, or of all.
 type requestsView struct {
 	All      bool
 	Requests []requestView
@@ -13,7 +13,7 @@ type requestsView struct {
 	Next     *petcat.PlanRequest
 }
 
-// requestView is a request with its account.
+// requestView is a plan request with its account.
 type requestView struct {
 	petcat.PlanRequest
 
@@ -42,7 +42,7 @@ func requests(x *exchange) error {
 	return x.Render("requests", pages.View{Title: "Plan requests", Section: "requests", Data: v})
 }
 
-// approvePlan puts the account on the plan that it asked for.
+// approvePlan puts the account on the requested plan.
 func approvePlan(x *exchange) error {
 	perMinute, perDay, err := x.numbers()
 	if err != nil {
@@ -60,7 +60,7 @@ func declinePlan(x *exchange) error {
 	return x.Done(err, "requests", "declined")
 }
 
-// request returns the request that the path names.
+// request returns the id of the plan request in the path.
 func (x *exchange) request() petcat.PlanRequestID {
 	return petcat.PlanRequestID(id(x.R.PathValue("request")))
 }

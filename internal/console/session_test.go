@@ -22,7 +22,8 @@ func TestSignIn(t *testing.T) {
 	for _, path := range []string{"", "accounts", "history.json", "nowhere"} {
 		b.Get(path).WantGoesTo("sign-in")
 	}
-	b.Post("accounts", "name", "acme", "plan", "free").WantGoesTo("sign-in?done=ended")
+	b.Post("find", "q", "acme").WantGoesTo("sign-in")
+	b.Post("accounts", "name", "acme", "plan", "free").Want(http.StatusForbidden)
 	b.Get("sign-in").Want(http.StatusOK, "Sign in to petcat")
 
 	token := s.link("ada", petcat.RoleAdmin)
@@ -42,6 +43,37 @@ func TestSignIn(t *testing.T) {
 	s.Browser().Post("sign-in", "token", token).Want(http.StatusForbidden, "used already")
 	if log := s.Log.String(); strings.Contains(log, token) || strings.Contains(log, c.Value) {
 		t.Errorf("the log has a secret: %s", log)
+	}
+}
+
+// TestSessionEndKeepsForms: a form that is sent after the session has ended can be sent again after
+// signing in. A search is not kept, because its text may be a secret.
+func TestSessionEndKeepsForms(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	form := []string{"name", "Dogs", "description", "Loyal,\nand \"hungry\" <b>", "once", "a1"}
+	s.Clock.Advance(petcat.SessionIdle)
+	b.Post("categories", form...).Want(http.StatusForbidden, "Your session has ended", "Nothing was changed", `action="/console/categories"`,
+		`name="name" value="Dogs"`, `name="once" value="a1"`, "value=\"Loyal,\nand \"hungry\" <b>\"")
+	b.Post("keys/key_1/rotate?overlap=0s").Want(http.StatusForbidden, `action="/console/keys/key_1/rotate"`, `name="overlap" value="0s"`)
+	b.Post("find", "q", "pck_live_x").WantGoesTo("sign-in")
+	b.Post("sign-in", "token", s.link("ada", petcat.RoleAdmin)).WantGoesTo("")
+	b.Post("categories", form...).WantGoesTo("categories/1?done=category")
+	b.Get("categories/1").Want(http.StatusOK, "Loyal,\nand \"hungry\" <b>")
+}
+
+// TestCookies: cookies know no ports, so each deployment has its own.
+func TestCookies(t *testing.T) {
+	for name, c := range map[string]struct {
+		deployment string
+		secure     bool
+	}{"petcat-console-d2": {"d2", false}, "__Host-petcat-console-d1": {"d1", true}} {
+		s := start(t, func(o *Options) { o.Deployment, o.Secure = c.deployment, c.secure })
+		b := s.Browser()
+		got := b.Post("sign-in", "token", s.link("ada", petcat.RoleAdmin)).Want(http.StatusSeeOther).Cookies()[0]
+		if got.Name != name || got.Secure != c.secure || !got.HttpOnly || got.Path != "/" || got.Domain != "" || got.SameSite != http.SameSiteLaxMode {
+			t.Errorf("the cookie is %s, want %s", got, name)
+		}
 	}
 }
 
@@ -126,7 +158,7 @@ func TestSignOut(t *testing.T) {
 	s.WantAudited("operator ada", "operator.sign_out", "operator ada")
 	second.Get("").WantGoesTo("sign-in")
 	third.Get("").WantGoesTo("sign-in?done=ended")
-	third.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended, and nothing was changed.")
+	third.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended. Sign in")
 	other.Get("").Want(http.StatusOK)
 	pagetest.Must(t, s.Store.RemoveOperator(t.Context(), pagetest.CLI, "bob"))
 	other.Get("").WantGoesTo("sign-in?done=ended")

@@ -10,25 +10,25 @@ import (
 	usagehistory "petcat/internal/usage"
 )
 
-// usageView is a part of the usage history of an account, or of all.
+// usageView is a part of the usage history of one account or of all.
 type usageView struct {
 	Account  *petcat.Account // nil: all
-	Path     string          // of the page, without what is asked
+	Path     string          // of the page, without a query
 	By       petcat.UsageStep
-	From, To string // the days that are asked for, "" for the default
+	From, To string // requested days, "" for the default
 	Begin    time.Time
 	End      time.Time
 	Total    petcat.UsageCounts
 	Periods  []petcat.UsagePeriod // the newest first, at most maxPeriods
-	More     int                  // how many are not shown
+	More     int                  // number of periods not shown
 	Gaps     []petcat.UsageGap
 }
 
-// maxPeriods is how many periods a page shows. CSV has all of them.
+// maxPeriods is the maximum number of periods on a page. CSV has all of them.
 const maxPeriods = 100
 
-// usageQuery reads what is asked for, of the account that the path names, or of all. If
-// only the days are wrong, it returns the default time with the error.
+// usageQuery parses the query, for the account in the path or for all. If only the days are
+// wrong, it returns the default time with the error.
 func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
 	v = usageView{Path: "usage", By: petcat.UsageStep(x.Value("by"))}
 	account := petcat.AllAccounts
@@ -63,7 +63,7 @@ func usage(x *exchange) error {
 	return page()
 }
 
-// usagePage shows what q asks for.
+// usagePage shows the usage that q selects.
 func (x *exchange) usagePage(q petcat.UsageQuery, v usageView) error {
 	h, err := x.Store.Usage(x.R.Context(), q)
 	if err != nil {
@@ -84,7 +84,7 @@ func (x *exchange) usagePage(q petcat.UsageQuery, v usageView) error {
 	return x.Render("usage", pages.View{Title: "Usage", Section: section, Data: v})
 }
 
-// usageCSV answers with all periods that are asked for, as a file.
+// usageCSV answers with all selected periods as a file.
 func usageCSV(x *exchange) error {
 	q, v, err := x.usageQuery()
 	if err != nil {
@@ -101,11 +101,11 @@ func usageCSV(x *exchange) error {
 	x.W.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	x.W.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	x.W.Header().Set("Cache-Control", "no-store")
-	_ = usagehistory.WriteCSV(x.W, h) // the client has gone
+	_ = usagehistory.WriteCSV(x.W, h) // fails only if the client has gone
 	return nil
 }
 
-// usageChart answers with what the chart shows.
+// usageChart answers with the data of the chart.
 func usageChart(x *exchange) error {
 	q, _, err := x.usageQuery()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 type overviewView struct {
 	Bans    map[petcat.KeyID]petcat.Ban // in force
 	Windows []pages.Window              // nil if unknown
-	Plans   []petcat.Plan               // that the account may ask for, the next larger one first
-	Asked   []petcat.PlanRequest        // the last one
+	Plans   []petcat.Plan               // that the account may request, the next larger one first
+	Asked   []petcat.PlanRequest        // the last request, if any
 	Keys    []petcat.Key
 	Next    *petcat.Key // the last key of the page; nil if there are no older ones
 	Refused []petcat.Refusal
@@ -53,7 +53,7 @@ func (x *exchange) bans() (map[petcat.KeyID]petcat.Ban, error) {
 	return bans, err
 }
 
-// requestPlan asks the operators for another plan.
+// requestPlan requests another plan.
 func requestPlan(x *exchange) error {
 	n, err := petcat.ParseNewPlanRequest(x.account.ID, x.Value("plan"), x.Value("note"))
 	if err != nil {
@@ -95,7 +95,7 @@ func usage(x *exchange) error {
 	return x.Render("usage", pages.View{Title: "Usage", Section: "usage", Data: v})
 }
 
-// usageChart answers with what the chart shows.
+// usageChart answers with the data of the chart.
 func usageChart(x *exchange) error {
 	return x.WriteUsage(x.usageQuery())
 }

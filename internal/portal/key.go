@@ -19,8 +19,8 @@ func createKey(x *exchange) error { return x.CreateKey("overview", x.account.ID)
 
 func rotateKey(x *exchange, old petcat.Key) error { return x.RotateKey("overview", old) }
 
-// editKey changes label and expiry. The form shows the day of the expiry; its time of day stays
-// while that is not changed.
+// editKey changes label and expiry. The form shows the day alone: if it is unchanged, so is the
+// expiry with its time of day.
 func editKey(x *exchange, k petcat.Key) error {
 	label := x.Value("label")
 	day, err := x.Date("expires", "the day on which it expires")

@@ -124,7 +124,7 @@ func TestUsageAndRefusals(t *testing.T) {
 	pagetest.Must(t, s.Store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute), EarlyRetries: 101}))
 
 	b.Get("").Want(http.StatusOK, "7 of 60", "14 Mar 2027, 12:01:00", "7 of 1,000", "14 Mar 2027, 11:53", "is banned until", "101 requests",
-		"The quota of the minute was used up: 60 of 60. Wait until the minute is over", "ask for another plan", "Retry-After has passed", "tell us its X-Request-Id", "R3")
+		"The quota of the minute was used up: 60 of 60. Wait until the minute is over", "ask for another plan", "Make your program wait for Retry-After.", "tell us its X-Request-Id", "R3")
 	b.Get("keys/key_1").Want(http.StatusOK, "This key is banned until", "14 Mar 2027, 12:01")
 	b.Get("usage").Want(http.StatusOK, "<strong>1,000</strong>", "14 Mar 2027, 11:00").Lacks("11 Mar 2027, 00:00")
 	b.Get("usage?by=day").Want(http.StatusOK, "<strong>2,001</strong>", "11 Mar 2027, 00:00")

@@ -1,13 +1,13 @@
 // Package portal is the customer's page, /account on the API's listener: a customer sees what
 // its account has used and why requests were refused, manages its keys, and asks for another
-// plan. The server renders the pages (html/template), with what they share with the console in
-// package pages.
+// plan. The server renders the pages (html/template). Package pages has the parts that the console
+// has, too.
 //
-// A customer signs in with a link that works once ([Link]), which an operator makes, or the
-// operator's own site through the management API. A session is of one account, and nothing here
-// reads or changes another one. It calls the same operations of the domain as the command
-// line, with the customer as the actor, and knows no store. While the store is unavailable,
-// pages say so with status 503.
+// A customer signs in with a one-time link ([Link]). An operator creates it, or the operator's own
+// site through the management API. A session belongs to one account, and its pages read and change
+// this account alone. They call the same operations of the domain as the command line, with the
+// customer as the actor. The package imports no store. While the store is unavailable, all pages
+// answer 503.
 package portal
 
 import (
@@ -23,7 +23,7 @@ import (
 )
 
 // Store is the part of the store that customers may read and change.
-type Store interface { //nolint:interfacebloat // all that a customer can do
+type Store interface { //nolint:interfacebloat // a sum of small ones
 	pages.Store
 	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
 	RequestPlan(ctx context.Context, n petcat.NewPlanRequest) (petcat.PlanRequest, error)
@@ -36,7 +36,7 @@ type Options struct {
 
 	Store   Store
 	Limiter pages.Limiter
-	// Prefix is the path of the public URL, "" for none: browsers see it before every path.
+	// Prefix is the path of the public URL, "" for none. Browsers see it before every path.
 	Prefix string
 	// Requests counts the requests of an account's sessions.
 	Requests *ratelimit.Bucket[petcat.AccountID]
@@ -82,18 +82,19 @@ func New(o Options) *Portal {
 		"POST keys/{key}/rotate": withForm(on(rotateKey), on(key)),
 		"POST keys/{key}/revoke": withForm(on(revokeKey), on(key)),
 	} {
-		p.site.Handle(pattern, func(x *pages.Exchange) error { return x.SignedIn(func() error { return p.answer(x, h) }) })
+		p.site.Handle(pattern, func(x *pages.Exchange) error {
+			return x.SignedIn(x.R.Method == http.MethodPost, func() error { return p.answer(x, h) })
+		})
 	}
 	return p
 }
 
-// Link returns the link that a customer signs in with. The token is in the fragment, which
-// browsers send to nobody, neither in a request nor in Referer.
+// Link returns a customer's sign-in link. The token is in the fragment, which browsers never send.
 func Link(publicURL string, token petcat.Secret) string {
 	return publicURL + Path + "/sign-in#" + token.Reveal()
 }
 
-// checkHost accepts localhost alone without TLS.
+// checkHost rejects all hosts but localhost without TLS.
 func (p *Portal) checkHost(host string) error {
 	if address, _ := netip.ParseAddr(host); p.Secure || host == "localhost" || address.IsLoopback() {
 		return nil
@@ -132,8 +133,7 @@ func withForm(change, page handle) handle {
 	}
 }
 
-// on returns a handler that is called with the key that the path names, which must be one of
-// the account.
+// on returns a handler that is called with the key in the path, which must belong to the account.
 func on(h func(*exchange, petcat.Key) error) handle {
 	return func(x *exchange) error {
 		id, err := petcat.ParseKeyID(x.R.PathValue("key"))

@@ -18,7 +18,7 @@ func TestSignIn(t *testing.T) {
 	for _, path := range []string{"", "usage", "usage.json", "keys/key_1", "nowhere"} {
 		b.Get(path).WantGoesTo("sign-in")
 	}
-	b.Post("keys").WantGoesTo("sign-in?done=ended")
+	b.Post("keys", "label", "mine").Want(http.StatusForbidden, "Your session has ended", `action="/account/keys"`, `name="label" value="mine"`)
 	b.Get("sign-in").Want(http.StatusOK, "Your petcat account")
 
 	token := s.Link(petcat.Subject{Account: a.ID})
@@ -55,7 +55,7 @@ func TestSessionLastsWhileItIsUsed(t *testing.T) {
 	b.Do(http.MethodGet, "usage.json", "", "Sec-Fetch-Dest", "empty").Want(http.StatusOK) // an open page, at which nobody looks
 	s.Clock.Advance(time.Minute)
 	b.Get("").WantGoesTo("sign-in?done=ended")
-	b.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended, and nothing was changed.")
+	b.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended. Sign in")
 	b.Get("").WantGoesTo("sign-in") // the cookie is gone
 
 	other := s.Account("other")

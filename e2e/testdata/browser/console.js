@@ -129,9 +129,12 @@ async function main() {
   await search.fill('nob');
   await search.press('Enter');
   await page.getByText('Nothing was found.').waitFor();
+  saw.serious.push(...await judge(page));
   saw.found = new URL(page.url()).pathname + new URL(page.url()).search;
   await search.fill('WHISK');
   await search.press('Enter');
+  await link_('Whiskers & Co').waitFor();
+  saw.serious.push(...await judge(page));
   await link_('Whiskers & Co').click();
   await page.waitForURL(new RegExp(`accounts/${account}$`));
   await page.getByText('The key was banned').first().waitFor(); // among the recent refusals
@@ -142,15 +145,35 @@ async function main() {
     saw.serious.push(...await judge(page));
   }
 
+  await open('keys/key_1');
+  await link_('Revoke…').click();
+  await button('Revoke the key').click();
+  await page.getByText('The key was revoked.').waitFor();
+  const revoked = Date.now() + 1_000;
+  do { last = await call(saw.key); await pause(50); } while (last !== '401 revoked_api_key' && Date.now() < revoked);
+  saw.calls.push(last);
+  saw.serious.push(...await judge(page));
+
   await open('categories');
   await page.getByText('New category').click();
-  await page.getByLabel('Name', { exact: true }).fill('Dogs');
+  await page.getByLabel('Name', { exact: true }).fill('\u202eDogs'); // it turns the direction of the text around
   await page.getByLabel('Description').fill('Loyal,\nand always hungry');
   await button('Create the category').click();
   await page.getByText('The category was created.').waitFor();
   saw.serious.push(...await judge(page));
   await open('categories/1/delete');
   saw.serious.push(...await judge(page));
+  saw.isolated = await page.evaluate(() => { // the text after the name stays behind it
+    const text = document.querySelector('main h1').firstChild;
+    const left = (i) => {
+      const range = document.createRange();
+      range.setStart(text, i);
+      range.setEnd(text, i + 1);
+      return range.getBoundingClientRect().left;
+    };
+    const name = text.data.indexOf('Dogs');
+    return left(name) > left(name + 3) && left(text.length - 1) > left(name);
+  });
 
   await signOut();
   await page.goto('about:blank'); // else only the fragment changes, and nothing is loaded

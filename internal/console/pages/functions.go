@@ -49,10 +49,13 @@ func capitalised(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// Isolate keeps the direction of a caller's text from changing the text beside it.
+func Isolate(text string) string { return "\u2068" + text + "\u2069" }
+
 // Sentence returns a message as a sentence.
 func Sentence(message string) string { return capitalised(message) + "." }
 
-// planQuota describes what a plan allows.
+// planQuota describes the quotas of a plan.
 func planQuota(p petcat.Plan) string {
 	q, published := p.Quota()
 	if !published {
@@ -61,7 +64,7 @@ func planQuota(p petcat.Plan) string {
 	return humanize.Comma(q.PerMinute) + " a minute, " + humanize.Comma(q.PerDay) + " a day"
 }
 
-// detail returns the detail of an audit entry for people, without members that are not set.
+// detail formats the detail of an audit entry, without members that are not set.
 func detail(text string) string {
 	var members map[string]any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -74,19 +77,19 @@ func detail(text string) string {
 		called, value := strings.ReplaceAll(name, "_", " "), fmt.Sprint(members[name])
 		at, err := time.Parse(time.RFC3339, value)
 		switch {
-		case value == "" || value == "false" || value == "<nil>": // says nothing
+		case value == "" || value == "false" || value == "<nil>":
 		case value == "true":
 			parts = append(parts, called)
 		case err == nil:
 			parts = append(parts, called+": "+second(at))
 		default:
-			parts = append(parts, called+": "+value)
+			parts = append(parts, called+": "+Isolate(value))
 		}
 	}
 	return strings.Join(parts, " · ")
 }
 
-// query returns a query of names and values, without those that are empty.
+// query returns a query of names and values, without empty ones.
 func query(pairs ...any) template.URL {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {

@@ -34,7 +34,8 @@ func (x *Exchange) setCookie(token string, life time.Duration) {
 }
 
 // SignedIn calls next if the request has a session. Otherwise it redirects to the sign-in page.
-func (x *Exchange) SignedIn(next func() error) error {
+// The form of a change is not lost: the answer is a page that sends it again.
+func (x *Exchange) SignedIn(change bool, next func() error) error {
 	cookie, err := x.R.Cookie(x.site.cookieName())
 	if err == nil {
 		err = x.findSession(cookie.Value)
@@ -45,10 +46,15 @@ func (x *Exchange) SignedIn(next func() error) error {
 			return err
 		}
 		x.setCookie("", 0)
-	} else if x.R.Method != http.MethodPost { // its form was shown to a signed-in user
+	}
+	switch {
+	case change:
+		return x.renderAs(http.StatusForbidden, "session-ended", View{Title: "Your session has ended", Data: x.site.Prefix + x.R.URL.Path})
+	case err != nil && cookie != nil:
+		return x.GoTo("sign-in", "ended")
+	default:
 		return x.GoTo("sign-in", "")
 	}
-	return x.GoTo("sign-in", "ended")
 }
 
 // findSession finds the session of a cookie, and records its use.

@@ -1,5 +1,5 @@
-// Package pages has everything that the console and the customer's page share: sign-in, sessions,
-// the checks of each request, the look, and the pages of new keys.
+// Package pages is the common part of the console and the customer's page: sign-in, sessions, the
+// checks of each request, the layout, and the pages of keys.
 package pages
 
 import (
@@ -83,7 +83,7 @@ func New(s Site) *Site {
 	s.load()
 	s.Handle("GET sign-in", signInPage)
 	s.Handle("POST sign-in", signIn)
-	s.Handle("POST sign-out", func(x *Exchange) error { return x.SignedIn(x.signOut) })
+	s.Handle("POST sign-out", func(x *Exchange) error { return x.SignedIn(false, x.signOut) })
 	for _, pattern := range []string{"assets/*.js", "assets/*.css", "assets/*.txt", "shared/*.js", "shared/*.css", "shared/*.svg"} {
 		for name, file := range httpapi.Files(embedded, pattern) { // they are public: the binary contains them
 			s.mux.Handle("GET "+s.Path+"files/"+path.Base(name), file)
@@ -138,10 +138,10 @@ func (s *Site) Handle(pattern string, h func(*Exchange) error) {
 }
 
 // notices are the notices of both sites.
-var notices = map[string]string{ //nolint:gochecknoglobals // a table that nobody changes
+var notices = map[string]string{ //nolint:gochecknoglobals // a constant
 	"revoked":  "The key was revoked.",
 	"repeated": "This was done already, once. The secret of a key or a link is shown once.",
-	"ended":    "Your session has ended, and nothing was changed. Sign in with a new link.",
+	"ended":    "Your session has ended. Sign in with a new link.",
 }
 
 // maxForm is far above the size of the largest form, a category with a long description, in bytes.

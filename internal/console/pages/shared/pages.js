@@ -1,7 +1,7 @@
 // Draws the charts, and makes the pages easier to use. Everything but the charts works without it.
 'use strict';
 
-// The token of a link is after the #, which no browser sends. It is moved from the address
+// The token of a link is in the fragment, which browsers never send. It is moved from the address
 // into the form at once.
 function takeToken() {
   const field = document.getElementById('token');
@@ -11,8 +11,7 @@ function takeToken() {
   field.form.querySelector('button').focus();
 }
 
-// A new key is shown once: an operator who loads the page again sees the page of the key,
-// and does not create a second one.
+// A new key is shown once. Reloading leads to the key's page, and does not create a second key.
 function leaveForm() {
   const shown = document.querySelector('[data-address]');
   if (shown) history.replaceState(null, '', shown.dataset.address);
@@ -27,14 +26,14 @@ async function copy(button) {
   }
 }
 
-// What refreshes itself must not show old numbers as if they were those of now.
+// Old numbers must not look current.
 function showStale(stale) {
   const warning = document.getElementById('stale');
   if (warning) warning.hidden = !stale;
-  document.body.classList.toggle('stale', stale); // then no badge says that all is well
+  document.body.classList.toggle('stale', stale); // hides the badge "healthy"
 }
 
-// Only the Enterprise plan has numbers of its own.
+// Only the Enterprise plan has custom quotas.
 function showNumbers(chooser) {
   const numbers = chooser.form.querySelector('[data-numbers]');
   numbers.hidden = chooser.value !== 'enterprise';
@@ -52,8 +51,8 @@ const series = {
   reasons: [['rate_limit_exceeded', 1], ['daily_quota_exceeded', 2], ['key_banned', 4], ['too_many_failed_attempts', 3], ['invalid_api_key', 5], ['missing_api_key', 8], ['expired_api_key', 7], ['revoked_api_key', 6], ['disabled_api_key', 9]],
 };
 
-// Lines must be told apart without their colours: each colour has a pattern of its own, of
-// dashes and gaps in CSS pixels. The first is a solid line.
+// Lines can be distinguished without their colours: each has its own pattern of dashes and gaps, in
+// CSS pixels. The first is solid.
 const dashes = [[], [7, 4], [2, 3], [10, 3, 2, 3], [16, 4], [7, 3, 2, 3, 2, 3], [2, 7], [16, 3, 6, 3], [6, 9]];
 
 const plots = new Map();
@@ -62,7 +61,7 @@ function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// What the legend shows of a series: a piece of its line, and its name.
+// A series in the legend: a piece of its line, and its name.
 function inLegend(label, number) {
   const [image, line] = ['svg', 'path'].map((tag) => document.createElementNS('http://www.w3.org/2000/svg', tag));
   image.setAttribute('viewBox', '0 0 36 10');
@@ -87,14 +86,14 @@ function draw(chart, columns) {
   const all = series[chart.dataset.chart].map(([label, number], i) => ({ label, number, column: columns[i + 1] }));
   const shown = all.length < 5 ? all : all.filter(({ column }) => column.some((v) => v > 0));
   let data = [columns[0], ...shown.map(({ column }) => column)];
-  if (chart.dataset.chart === 'usage') { // begins where there is something
+  if (chart.dataset.chart === 'usage') { // starts at the first value
     const first = columns[0].findIndex((at, i) => shown.some(({ column }) => column[i] > 0));
     data = data.map((column) => column.slice(Math.max(0, first - 1)));
   }
   const labels = shown.map(({ label }) => label).join();
   const before = plots.get(chart);
   const empty = !data.slice(1).some((column) => column.some((v) => v > 0));
-  chart.classList.toggle('without', empty); // CSS says that there is nothing to show
+  chart.classList.toggle('without', empty); // CSS shows a text instead
   if (empty) {
     before?.plot.destroy();
     plots.delete(chart);
@@ -115,7 +114,7 @@ function draw(chart, columns) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
       label: inLegend(label, number), dash: dashes[number - 1].map((n) => n * devicePixelRatio), paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5,
-      points: { show: (u, n) => u.data[n].filter((v) => v != null).length === 1 }, // of one value there is no line
+      points: { show: (u, n) => u.data[n].filter((v) => v != null).length === 1 }, // a single value has no line
       fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
       value: (u, v) => (v == null ? '–' : v < 10 && !Number.isInteger(v) ? v.toFixed(2) : v.toFixed(0)),
     }))],
@@ -184,7 +183,7 @@ function startCharts() {
   });
 }
 
-// Says of each time how long ago it is, by the server's clock.
+// Shows the age of each time, by the server's clock.
 function showAges() {
   const now = Date.parse(document.body.dataset.now) || Date.now();
   const units = [['second', 1], ['minute', 60], ['hour', 3600], ['day', 86_400]];
@@ -199,7 +198,7 @@ function showAges() {
   }
 }
 
-// The field that an error is about gets the focus.
+// Focuses the field with the error.
 function showWrong() {
   const error = document.querySelector('.wrong');
   const field = error && document.getElementsByName(error.dataset.field)[0];
@@ -227,8 +226,7 @@ document.addEventListener('keydown', (event) => {
     open.querySelector('summary').focus();
   }
 });
-// A key must not be in an address: typed into a search that would put it there, it is looked for
-// by the search that posts.
+// A key must not be in an address: if it is typed into a search by GET, the search by POST takes over.
 document.addEventListener('input', (event) => {
   const posted = document.querySelector('form[method=post][role=search] input'), { target } = event;
   if (!posted || target.form?.method !== 'get' || !/pck_(live|test)_/.test(target.value)) return;
@@ -237,12 +235,12 @@ document.addEventListener('input', (event) => {
   target.value = '';
   posted.form.requestSubmit();
 }, true);
-// Somebody who clicks twice sends a form once.
+// A double click sends a form once.
 document.addEventListener('submit', (event) => {
   if (event.target.dataset.sent) event.preventDefault();
   else if (event.target.method === 'post') event.target.dataset.sent = 'yes';
 });
-addEventListener('pageshow', () => { // also of a page that the browser has kept
+addEventListener('pageshow', () => { // also for a page from the browser's cache
   for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent;
 });
 document.addEventListener('change', (event) => {
@@ -258,7 +256,7 @@ takeToken();
 leaveForm();
 showAges();
 showWrong();
-const current = document.querySelector('.side nav [aria-current]'); // on a phone, the navigation is wider than the window
+const current = document.querySelector('.side nav [aria-current]'); // on a phone, the navigation scrolls
 if (current) current.closest('nav').scrollLeft = current.offsetLeft - 40;
 for (const chooser of document.querySelectorAll('[data-plan]')) showNumbers(chooser);
 startCharts();
