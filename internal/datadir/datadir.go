@@ -82,7 +82,7 @@ func (d *Dir) DraftDatabase() (*Draft, error) {
 
 // LockServer makes the caller the only server of the data, until it closes the lock or ends. It
 // returns a temporary [petcat.UnusableError] if there is another server. The lock's file is never
-// removed: a lock on a removed file would exclude nobody.
+// removed, because a lock on a removed file excludes no other process.
 func (d *Dir) LockServer() (io.Closer, error) {
 	lock := flock.New(d.database + ".lock")
 	locked, err := lock.TryLock()

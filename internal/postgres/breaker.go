@@ -20,8 +20,8 @@ type breaker struct {
 	trying   bool          // guarded by mu; a call was let through while it is open
 }
 
-// pause is long enough that a starting database is not flooded with connections, and short
-// enough that nobody notices it.
+// pause is long enough not to flood a starting database with connections, and too short to be
+// noticed.
 const pause = 250 * time.Millisecond
 
 // err returns the last failure, nil if the breaker is closed.

@@ -40,7 +40,7 @@ func decisions(t *testing.T, s *Store, account petcat.AccountID, d time.Duration
 				switch {
 				case err == nil:
 					counted[i] += len(charges)
-				case !isState(err, "55P03"): // a turn that came too late, on a busy machine
+				case !isState(err, "55P03"): // a lock timeout, on a busy machine
 					t.Error(err)
 					return
 				}

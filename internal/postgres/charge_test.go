@@ -243,7 +243,7 @@ func TestChargeOfLockedAccount(t *testing.T) {
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, `BEGIN`)
 	pgtest.Execute(t, conn, `SELECT charge_quota('{1}', '{60}', '{1000}')`)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only what hangs takes so long
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only a hang takes longer
 	defer cancel()
 	_, err := s.Charge(ctx, oneCharge(1))
 	wantState(t, err, "55P03")
@@ -295,7 +295,7 @@ func TestChargeInParallel(t *testing.T) {
 				}
 				slices.SortFunc(charges, func(a, b petcat.QuotaCharge) int { return cmp.Compare(a.Account, b.Account) })
 				counts, err := s.Charge(t.Context(), charges)
-				for isState(err, "55P03") { // on a busy machine, a turn comes later than the lock's timeout
+				for isState(err, "55P03") { // a lock timeout, on a busy machine
 					counts, err = s.Charge(t.Context(), charges)
 				}
 				if err != nil {

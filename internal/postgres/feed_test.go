@@ -58,7 +58,7 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url+"&pool_max_conns=1", Options{})
 	defer closeNow(t, s)
-	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE categories SET (autovacuum_enabled = false)") // which would have it planned anew
+	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE categories SET (autovacuum_enabled = false)") // it would invalidate the plan
 	for range 10 {                                                                                       // from the sixth time on, the server keeps the plan
 		everything(t, s, 0)
 	}

@@ -15,7 +15,7 @@ type network struct {
 
 	mu    sync.Mutex
 	rule  func(request []byte) fate // guarded by mu; nil: everything passes
-	heals chan struct{}             // guarded by mu; closed when what hangs goes on
+	heals chan struct{}             // guarded by mu; closed to continue hung requests
 	conns map[net.Conn]bool         // guarded by mu
 	ended bool                      // guarded by mu
 	all   sync.WaitGroup
