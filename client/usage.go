@@ -73,7 +73,7 @@ func readWindows(h http.Header) (windows []Window) {
 // readList parses a structured field, such as "minute";r=59;t=42, "day";r=999;t=3600.
 func readList(field string) map[string]map[string]int64 {
 	items := map[string]map[string]int64{}
-	for _, member := range strings.Split(field, ",") {
+	for member := range strings.SplitSeq(field, ",") {
 		parts := strings.Split(member, ";")
 		values := map[string]int64{}
 		for _, parameter := range parts[1:] {
