@@ -55,6 +55,7 @@ func TestUsage(t *testing.T) {
 	hour := func(h int) int64 { return time.Date(2027, 3, 14, h, 0, 0, 0, time.UTC).Unix() }
 	b.Get("accounts/acct_1/usage.json?by=hour").Want(http.StatusOK, fmt.Sprintf(`{"from":%d,"periods":[[%d,1001,15,2],[%d,1000,15,2]],"step":3600,"to":%d}`,
 		hour(-12), hour(7), hour(11), pagetest.Noon.Unix()))
+	b.Get("usage.json?by=hour&from=2027-03-14&to=9999-12-31").Want(http.StatusOK, fmt.Sprintf(`"to":%d}`, pagetest.Noon.Unix()))
 	b.Get("usage?by=day").Want(http.StatusOK, "Usage of all accounts")
 	if p := s.Browser().Get("accounts/acct_1/usage.csv"); strings.Contains(p.Text, "1002") {
 		t.Error("a stranger gets the usage of an account")

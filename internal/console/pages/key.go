@@ -149,7 +149,8 @@ func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
 }
 
 // WriteUsage answers with a usage history for its chart: times in Unix seconds, and for each period
-// its beginning and the numbers of admitted, refused and failed requests.
+// its beginning and the numbers of admitted, refused and failed requests. The chart ends now at the
+// latest, because a browser draws every period until its end.
 func (x *Exchange) WriteUsage(q petcat.UsageQuery) error {
 	h, err := x.site.Store.Usage(x.R.Context(), q)
 	if err != nil {
@@ -159,5 +160,6 @@ func (x *Exchange) WriteUsage(q petcat.UsageQuery) error {
 	for _, p := range h.Periods {
 		periods = append(periods, [4]int64{p.Begin.Unix(), p.Requests, p.Refused(), p.Failed})
 	}
-	return x.WriteJSON(map[string]any{"from": q.Step.Floor(q.From).Unix(), "to": q.To.Unix(), "step": q.Step.Length().Seconds(), "periods": periods})
+	to := min(q.To.Unix(), x.site.now().Unix())
+	return x.WriteJSON(map[string]any{"from": q.Step.Floor(q.From).Unix(), "to": to, "step": q.Step.Length().Seconds(), "periods": periods})
 }
