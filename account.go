@@ -34,6 +34,14 @@ type Account struct {
 // Closed reports whether the account was closed.
 func (a Account) Closed() bool { return !a.ClosedAt.IsZero() }
 
+// State returns open or closed.
+func (a Account) State() string {
+	if a.Closed() {
+		return "closed"
+	}
+	return "open"
+}
+
 // MaxAccountName is the maximum length of an account name, in characters.
 const MaxAccountName = 200
 

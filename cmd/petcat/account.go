@@ -11,7 +11,7 @@ import (
 	"petcat"
 	"petcat/internal/config"
 	"petcat/internal/portal"
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 )
 
 func (p *program) accountCommand() *cobra.Command {
@@ -116,9 +116,9 @@ func showAccount(c *call, a petcat.Account) error {
 		return err
 	}
 	if c.asJSON {
-		return c.printJSON(append(shape.Account(a), kv("keys", keys)))
+		return c.printJSON(append(representation.Account(a), kv("keys", keys)))
 	}
-	return cmp.Or(c.show(shape.Account(a)), c.say(""), c.listKeys(keys, a.ID.String()))
+	return cmp.Or(c.show(representation.Account(a)), c.say(""), c.listKeys(keys, a.ID.String()))
 }
 
 func renameAccount(c *call, a petcat.Account) error {
@@ -127,7 +127,7 @@ func renameAccount(c *call, a petcat.Account) error {
 		return usage(err)
 	}
 	renamed, err := c.RenameAccount(c.ctx(), actor(), a.ID, name)
-	return c.done(err, shape.Account(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
+	return c.done(err, representation.Account(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
 }
 
 func setPlan(c *call, a petcat.Account) error {
@@ -151,7 +151,7 @@ func (c *call) printPlan(err error, a petcat.Account, more string) error {
 	if a.Quota.PerDay < a.Quota.PerMinute {
 		c.warn("the quota of the day is below that of the minute, so it alone will ever refuse a request")
 	}
-	return c.done(err, shape.Account(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
+	return c.done(err, representation.Account(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
 }
 
 func closeAccount(c *call, a petcat.Account) error {
@@ -159,7 +159,7 @@ func closeAccount(c *call, a petcat.Account) error {
 		return err
 	}
 	a, err := c.CloseAccount(c.ctx(), actor(), a.ID)
-	return c.done(err, shape.Account(a), "%s is closed, and its keys are revoked.", accountTitle(a))
+	return c.done(err, representation.Account(a), "%s is closed, and its keys are revoked.", accountTitle(a))
 }
 
 func linkAccount(c *call, a petcat.Account) error {

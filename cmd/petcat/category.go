@@ -14,7 +14,7 @@ import (
 
 	client "petcat/client"
 	"petcat/internal/config"
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 )
 
 func (p *program) categoryCommand() *cobra.Command {
@@ -102,7 +102,7 @@ func apiText(err error) string { return strings.Replace(err.Error(), "petcat: ",
 
 // categoryRecord is a category. Those of a list have no ETags.
 func categoryRecord(k client.Category) record {
-	r := record{kv("id", k.ID), kv("name", k.Name), kv("description", shown(shape.OrNull(k.Description), k.Description))}
+	r := record{kv("id", k.ID), kv("name", k.Name), kv("description", shown(representation.OrNull(k.Description), k.Description))}
 	if k.ETag != "" {
 		r = append(r, kv("etag", k.ETag))
 	}
@@ -140,7 +140,7 @@ petcat category export.`,
 		return c.list(recordsOf(categories, func(k client.Category) record {
 			r := categoryRecord(k)
 			r[1].Value = shown(k.Name, shortened(k.Name))
-			r[2].Value = shown(shape.OrNull(k.Description), shortened(k.Description))
+			r[2].Value = shown(representation.OrNull(k.Description), shortened(k.Description))
 			return r
 		}), "id name description", "There are no categories; create one with: petcat category create NAME")
 	})

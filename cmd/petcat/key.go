@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 )
 
 func (p *program) keyCommand() *cobra.Command {
@@ -67,7 +67,7 @@ from standard input: other users and the history of the shell would see an argum
 }
 
 // keyRecord is a key without its secret.
-func (p *program) keyRecord(k petcat.Key) record { return shape.Key(k, p.now()) }
+func (p *program) keyRecord(k petcat.Key) record { return representation.Key(k, p.now()) }
 
 // keysOf returns the keys of an account, or of all if it is 0.
 func (c *call) keysOf(account petcat.AccountID) ([]record, error) {
@@ -309,5 +309,5 @@ func listBans(c *call) error {
 
 func liftBan(c *call) error {
 	b, err := c.LiftBan(c.ctx(), actor(), c.keyID())
-	return c.done(err, shape.Ban(b, c.now()), "The ban of %s is lifted.", b.Key)
+	return c.done(err, representation.Ban(b, c.now()), "The ban of %s is lifted.", b.Key)
 }

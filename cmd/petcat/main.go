@@ -32,7 +32,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 )
 
 func main() {
@@ -187,6 +187,6 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Show the version of this program and what it was built with",
 	}, func(c *call) error {
 		b := build()
-		return c.show(record{kv("version", b.Version), kv("revision", shape.OrNull(b.Revision)), kv("go", runtime.Version()), kv("platform", runtime.GOOS+"/"+runtime.GOARCH)})
+		return c.show(record{kv("version", b.Version), kv("revision", representation.OrNull(b.Revision)), kv("go", runtime.Version()), kv("platform", runtime.GOOS+"/"+runtime.GOARCH)})
 	})
 }

@@ -15,24 +15,24 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 )
 
 // record is what a command prints of one thing: a JSON object, lines, or a row of a table. In
 // text, created_at becomes created or CREATED, and per_minute becomes per minute or PER MINUTE.
-type record = shape.Record
+type record = representation.Record
 
-func kv(name string, value any) shape.Member { return shape.KV(name, value) }
+func kv(name string, value any) representation.Member { return representation.KV(name, value) }
 
 // shown returns a value that has another form in text than in JSON.
-func shown(value any, text string) shape.Shown { return shape.Shown{Value: value, Text: text} }
+func shown(value any, text string) representation.Shown { return representation.Shown{Value: value, Text: text} }
 
 // text returns a value as people see it.
 func text(value any) string {
-	if v, ok := value.(shape.Shown); ok {
+	if v, ok := value.(representation.Shown); ok {
 		return v.Text
 	}
-	if v := shape.Plain(value); v != nil {
+	if v := representation.Plain(value); v != nil {
 		return fmt.Sprint(v)
 	}
 	return "-"
@@ -85,7 +85,7 @@ func (c *call) list(records []record, columns, none string) error {
 // records returns the records of values of the domain.
 func records[T any](c *call, all []T) []record {
 	return recordsOf(all, func(v T) record {
-		r, _ := shape.Of(v, c.now()).(record)
+		r, _ := representation.Of(v, c.now()).(record)
 		return r
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat"
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 	usagehistory "petcat/internal/usage"
 )
 
@@ -64,7 +64,7 @@ func showUsage(c *call) error {
 		return written(usagehistory.WriteCSV(c.stdout, h))
 	}
 	if c.asJSON {
-		return c.printJSON(shape.Usage(account, q, h))
+		return c.printJSON(representation.Usage(account, q, h))
 	}
 	return c.printUsage(h, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
 }
@@ -94,12 +94,12 @@ func (c *call) showTop() error {
 // printUsage prints a usage history for people, and which requests may be missing in it. none
 // is the sentence for no requests.
 func (c *call) printUsage(h petcat.UsageHistory, none string) error {
-	periods, total := recordsOf(h.Periods, shape.Period), petcat.UsagePeriod{}
+	periods, total := recordsOf(h.Periods, representation.Period), petcat.UsagePeriod{}
 	for _, p := range h.Periods {
 		total.Add(p.UsageCounts)
 	}
 	if len(periods) > 0 {
-		periods = append(periods, append(record{kv("begin", "total")}, shape.Period(total)[1:]...))
+		periods = append(periods, append(record{kv("begin", "total")}, representation.Period(total)[1:]...))
 	}
 	for _, g := range h.Gaps {
 		c.warn("requests that a server answered after %s may be missing: it was killed, which was noticed at %s", timestamp(g.From), timestamp(g.Until))

@@ -25,7 +25,7 @@ import (
 	"petcat/internal/config"
 	"petcat/internal/httpapi"
 	"petcat/internal/ratelimit"
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 )
 
 // Options for [New]. All fields are required unless their comment says otherwise.
@@ -121,7 +121,7 @@ func (c *call) show(value any) any {
 		}
 		return list
 	}
-	return shape.Of(value, c.now())
+	return representation.Of(value, c.now())
 }
 
 // run calls the operation of the request's method.
@@ -258,7 +258,7 @@ func listed[T, C any](c *call, parse func(string) (C, error), read func(after C,
 		return nil, err
 	}
 	if len(page) == limit {
-		q, last := c.r.URL.Query(), c.show(page[limit-1]).(shape.Record)
+		q, last := c.r.URL.Query(), c.show(page[limit-1]).(representation.Record)
 		q.Set("after", fmt.Sprint(last[0].Value))
 		next := url.URL{Path: c.r.URL.Path, RawQuery: q.Encode()}
 		c.w.Header().Set("Link", "<"+next.String()+`>; rel="next"`)

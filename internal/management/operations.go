@@ -12,7 +12,7 @@ import (
 
 	"petcat"
 	"petcat/internal/config"
-	"petcat/internal/shape"
+	"petcat/internal/representation"
 )
 
 // account finds the account of the path.
@@ -101,7 +101,7 @@ func createLink(c *call, a petcat.Account) (any, error) {
 	}
 	end, err := c.Store.CreateLink(c.ctx(), c.actor(), petcat.Subject{Account: a.ID}, token.Hash)
 	c.status = http.StatusCreated
-	return shape.Record{shape.KV("url", c.CustomerLink(token.Secret)), shape.KV("expires_at", end)}, err
+	return representation.Record{representation.KV("url", c.CustomerLink(token.Secret)), representation.KV("expires_at", end)}, err
 }
 
 func getUsage(c *call, a petcat.Account) (any, error) {
@@ -110,7 +110,7 @@ func getUsage(c *call, a petcat.Account) (any, error) {
 		return nil, err
 	}
 	h, err := c.Store.Usage(c.ctx(), q)
-	return shape.Usage(a.ID, q, h), err
+	return representation.Usage(a.ID, q, h), err
 }
 
 // usageQuery returns a query with the times of the request.
@@ -223,11 +223,11 @@ func rotateKey(c *call, k petcat.Key, body rotationJSON) (any, error) {
 }
 
 // newKey makes the answer 201, with the secret of the key if there is one.
-func (c *call) newKey(k petcat.Key, secret petcat.Secret) shape.Record {
+func (c *call) newKey(k petcat.Key, secret petcat.Secret) representation.Record {
 	c.created("/keys/" + k.ID.String())
-	r := shape.Key(k, c.now())
+	r := representation.Key(k, c.now())
 	if !secret.IsZero() {
-		r = append(r, shape.KV("key", secret.Reveal()))
+		r = append(r, representation.KV("key", secret.Reveal()))
 	}
 	return r
 }
@@ -310,7 +310,7 @@ func drain(drained bool) operation {
 	return func(c *call) (any, error) {
 		label := c.r.PathValue("label")
 		err := c.Store.DrainNode(c.ctx(), c.actor(), label, drained)
-		return shape.Record{shape.KV("label", label), shape.KV("drained", drained)}, err
+		return representation.Record{representation.KV("label", label), representation.KV("drained", drained)}, err
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package shape has the JSON shapes of the domain's values, which --json of the commands and
+// Package representation has the JSON of the domain's values, which --json of the commands and
 // the management API share. Commands also show them as text.
-package shape
+package representation
 
 import (
 	"encoding/hex"
@@ -35,8 +35,7 @@ type Shown struct {
 
 // OrNull returns a value, or nil if it is zero: null in JSON.
 func OrNull[T comparable](v T) any {
-	var zero T
-	if v == zero {
+	if v == *new(T) {
 		return nil
 	}
 	return v
@@ -99,12 +98,8 @@ func Of(value any, now time.Time) any {
 
 // Account returns the record of an account.
 func Account(a petcat.Account) Record {
-	state := "open"
-	if a.Closed() {
-		state = "closed"
-	}
 	return Record{
-		{"id", a.ID}, {"name", a.Name}, {"state", state},
+		{"id", a.ID}, {"name", a.Name}, {"state", a.State()},
 		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
 		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
 	}
