@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// eachAnswer calls fn for every answer of every operation.
-func eachAnswer(t *testing.T, fn func(t *testing.T, operationID, status string, r *openapi3.Response)) {
+// eachResponse calls fn for every response of every operation.
+func eachResponse(t *testing.T, fn func(t *testing.T, operationID, status string, r *openapi3.Response)) {
 	t.Helper()
 	for _, item := range load(t).Paths.Map() {
 		for _, o := range item.Operations() {
@@ -20,7 +20,7 @@ func eachAnswer(t *testing.T, fn func(t *testing.T, operationID, status string, 
 	}
 }
 
-func TestEveryAnswerHasItsHeaders(t *testing.T) {
+func TestResponseHeaders(t *testing.T) {
 	all := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy", "X-Request-Id", "Cache-Control"}
 	more := map[string][]string{
 		"304": {"ETag", "Vary"},
@@ -33,17 +33,16 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 		"createCategory 201": {"Location", "ETag"},
 		"createCategory 409": {"Retry-After"}, "createPet 409": {"Retry-After"}, "createOrder 409": {"Retry-After"},
 	}
-	// Not on every answer of its status. Headers of deprecated operations are
-	// lifecycleGaps' affair.
+	// These headers are not on every response with the status.
 	optional := map[string]bool{
 		"X-Stability": true, "Idempotent-Replayed": true, "Age": true, "Accept-Encoding": true, "Content-Encoding": true, "Accept-Patch": true,
 		"X-Error-Field": true, "X-Ignored-Parameters": true,
 	}
 
-	eachAnswer(t, func(t *testing.T, operationID, status string, r *openapi3.Response) {
+	eachResponse(t, func(t *testing.T, operationID, status string, r *openapi3.Response) {
 		want := slices.Concat(all, more[status], of[operationID+" "+status])
 		slices.Sort(want)
-		var got []string // what is required
+		var got []string // the required headers
 		for name, h := range r.Headers {
 			if name == "Deprecation" || name == "Sunset" || name == "Link" {
 				continue
@@ -59,8 +58,7 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("headers (-want +got):\n%s", diff)
 		}
-		// The key and the limits are looked at before the path, so those
-		// answers do not know the operation.
+		// The key and the limits are checked before routing.
 		known := status != "401" && status != "429"
 		if documented := r.Headers["X-Stability"] != nil; documented != known {
 			t.Errorf("X-Stability documented: %t, want %t", documented, known)
@@ -68,18 +66,18 @@ func TestEveryAnswerHasItsHeaders(t *testing.T) {
 	})
 }
 
-func TestEveryErrorIsAnError(t *testing.T) {
-	eachAnswer(t, func(t *testing.T, _, status string, r *openapi3.Response) {
+func TestErrorSchemas(t *testing.T) {
+	eachResponse(t, func(t *testing.T, _, status string, r *openapi3.Response) {
 		switch {
 		case status == "304" || status == "204":
 			if len(r.Content) > 0 {
-				t.Errorf("a %s has no body", status)
+				t.Errorf("%s has no body", status)
 			}
 		case r.Content["application/json"] == nil || len(r.Content) != 1:
 			t.Error("the body is not application/json alone")
 		case status >= "400":
 			if ref := r.Content["application/json"].Schema.Ref; ref != "#/components/schemas/Error" {
-				t.Errorf("the body's schema is %q", ref)
+				t.Errorf("schema of the body: %q", ref)
 			}
 		}
 	})

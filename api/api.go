@@ -1,12 +1,10 @@
-// Package api holds the OpenAPI document of the service (OpenAPI 3.1): integrators
-// read it, clients are generated from it, and tests check every response against it.
+// Package api contains the OpenAPI 3.1 document of the service. Integrators read it, clients are
+// generated from it, and tests check every response against it.
 //
-// openapi.yaml is written by hand and is the source of truth; openapi.json is the
-// same document as JSON, and postman.json a Postman collection of its operations, both
-// derived from it by this package's tests. llms.txt leads programs that read text to all
-// of them. They are part of the binary, so a server always serves the document that it
-// was built and tested with. The tests of this package compare the document with the
-// domain. It depends on nothing that could be unavailable.
+// openapi.yaml is written by hand and is the source of truth. The tests of this package generate
+// openapi.json, the same document as JSON, and postman.json, a Postman collection, and compare the
+// document with the domain. llms.txt is an overview for language models. All files are embedded,
+// so a server always serves the document that it was tested with.
 package api
 
 import (
@@ -16,8 +14,8 @@ import (
 	"strings"
 )
 
-// defaultServer is the address in the committed documents. In those of OpenAPI and
-// Postman it stands exactly once.
+// defaultServer is the URL in the committed documents. openapi.* and postman.json contain it exactly
+// once.
 const defaultServer = "http://localhost:8080/v1"
 
 //go:generate go test . -run=FromTheYAML -update
@@ -37,9 +35,8 @@ var llmsDocument string
 //go:embed management.json
 var managementDocument string
 
-// YAML returns the document as YAML. publicURL is the address under which the
-// service is reached, without /v1, such as https://pets.example; "" leaves the
-// address of a first local run. The caller may keep and change the bytes.
+// YAML returns the document as YAML. publicURL is the URL of the service without /v1, such as
+// https://pets.example; "" keeps the local default. The caller may modify the bytes.
 func YAML(publicURL string) []byte {
 	return withServer(yamlDocument, defaultServer, publicURL)
 }
@@ -54,7 +51,7 @@ func Postman(publicURL string) []byte {
 	return withServer(postmanDocument, `"`+defaultServer+`"`, publicURL)
 }
 
-// LLMs returns the page for language models, in the form of llmstxt.org. See [YAML].
+// LLMs returns the page for language models, in the format of llmstxt.org. See [YAML].
 func LLMs(publicURL string) []byte {
 	if publicURL == "" {
 		return []byte(llmsDocument)
@@ -63,11 +60,10 @@ func LLMs(publicURL string) []byte {
 	return []byte(strings.ReplaceAll(llmsDocument, local, strings.TrimRight(publicURL, "/")))
 }
 
-// Management returns the document of the management API, as JSON. Its source is
-// management.yaml.
+// Management returns the document of the management API as JSON. Its source is management.yaml.
 func Management() []byte { return []byte(managementDocument) }
 
-// withServer puts the service's address in the place of the scalar placeholder.
+// withServer replaces the scalar placeholder with the URL of the service.
 func withServer(document, placeholder, publicURL string) []byte {
 	if publicURL == "" {
 		return []byte(document)
@@ -76,12 +72,12 @@ func withServer(document, placeholder, publicURL string) []byte {
 	return []byte(strings.Replace(document, placeholder, quote(server), 1))
 }
 
-// quote returns s as a string that reads the same in JSON and in YAML. The two
-// differ in the characters that they allow unescaped, so all but ASCII's and
-// those above U+FFFF are escaped; the latter YAML cannot escape as JSON does.
+// quote returns s as a string literal for both JSON and YAML. They allow different unescaped
+// characters, so quote escapes all characters except ASCII and those above U+FFFF, which YAML cannot
+// escape in the way of JSON.
 func quote(s string) string {
 	plain, err := json.Marshal(s)
-	if err != nil { // encoding/json encodes every string
+	if err != nil { // cannot fail for a string
 		panic(err)
 	}
 	var b strings.Builder

@@ -31,7 +31,7 @@ func parse(t *testing.T, document []byte) *openapi3.T {
 	return doc
 }
 
-func TestCodesAreTheDomains(t *testing.T) {
+func TestErrorCodes(t *testing.T) {
 	source, err := os.ReadFile("../error.go")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestCodesAreTheDomains(t *testing.T) {
 	}
 }
 
-func TestEveryPlanIsShown(t *testing.T) {
+func TestPlanTable(t *testing.T) {
 	text := load(t).Info.Description
 	rows := map[petcat.Plan]string{
 		petcat.Free:       "| Free | 60 | 1,000 |",

@@ -8,15 +8,15 @@ import (
 	"petcat"
 )
 
-// wantFits checks an example against its schema.
-func wantFits(t *testing.T, doc *openapi3.T, where string, schema *openapi3.SchemaRef, value any) {
+// wantValid checks an example against its schema.
+func wantValid(t *testing.T, doc *openapi3.T, where string, schema *openapi3.SchemaRef, value any) {
 	t.Helper()
 	if err := doc.ValidateSchemaJSON(schema.Value, value); err != nil {
 		t.Errorf("%s: %v", where, err)
 	}
 }
 
-func TestBodyExamplesFitTheirSchemas(t *testing.T) {
+func TestBodyExamples(t *testing.T) {
 	doc := load(t)
 	check := func(where string, content openapi3.Content) {
 		for mediaType, m := range content {
@@ -24,7 +24,7 @@ func TestBodyExamplesFitTheirSchemas(t *testing.T) {
 				t.Errorf("%s: no example of %s", where, mediaType)
 			}
 			for name, e := range m.Examples {
-				wantFits(t, doc, where+" "+name, m.Schema, e.Value.Value)
+				wantValid(t, doc, where+" "+name, m.Schema, e.Value.Value)
 			}
 		}
 	}
@@ -40,19 +40,19 @@ func TestBodyExamplesFitTheirSchemas(t *testing.T) {
 	}
 }
 
-func TestHeaderAndParameterExamplesFitTheirSchemas(t *testing.T) {
+func TestHeaderAndParameterExamples(t *testing.T) {
 	doc := load(t)
 	check := func(where string, p *openapi3.Parameter) {
-		// Importers send the examples of parameters: with a condition or a name they would not
+		// Importers send the examples of parameters. With a condition or a name, they would not
 		// get the list.
 		if p.Example == nil && len(p.Examples) == 0 && where != "listCategories If-None-Match" && where != "listCategories name" {
 			t.Errorf("%s: no example", where)
 		}
 		if p.Example != nil {
-			wantFits(t, doc, where, p.Schema, p.Example)
+			wantValid(t, doc, where, p.Schema, p.Example)
 		}
 		for name, e := range p.Examples {
-			wantFits(t, doc, where+" "+name, p.Schema, e.Value.Value)
+			wantValid(t, doc, where+" "+name, p.Schema, e.Value.Value)
 		}
 	}
 	for _, item := range doc.Paths.Map() {
@@ -62,22 +62,22 @@ func TestHeaderAndParameterExamplesFitTheirSchemas(t *testing.T) {
 			}
 		}
 	}
-	eachAnswer(t, func(_ *testing.T, operationID, status string, r *openapi3.Response) {
+	eachResponse(t, func(_ *testing.T, operationID, status string, r *openapi3.Response) {
 		for name, h := range r.Headers {
 			check(operationID+" "+status+" "+name, &h.Value.Parameter)
 		}
 	})
 }
 
-// TestNamesAreTheDomains: the document takes a name exactly when the domain does,
-// for every character that is of interest to either: alone, and beside others.
-func TestNamesAreTheDomains(t *testing.T) {
+// TestNamePattern: the document accepts the same names as the domain, for every relevant character,
+// alone and with others.
+func TestNamePattern(t *testing.T) {
 	schema := load(t).Components.Schemas["NewCategory"].Value.Properties["name"].Value
 	for c := range rune(0x3100) {
 		for _, name := range []string{string(c), " " + string(c) + "\u00a0", "a" + string(c), string(c) + "b"} {
 			_, err := petcat.ParseNewCategory(&name, nil)
 			if documented := schema.VisitJSON(name) == nil; documented != (err == nil) {
-				t.Errorf("%q: the document takes it: %t, the domain says %v", name, documented, err)
+				t.Errorf("%q: the document accepts it: %t, the domain returns %v", name, documented, err)
 			}
 		}
 	}

@@ -34,9 +34,8 @@ func TestJSONIsFromTheYAML(t *testing.T) {
 	}
 }
 
-// appendJSON appends a YAML node as JSON and keeps the order of the members,
-// which is the order that readers of the document see. It refuses what JSON
-// cannot say.
+// appendJSON appends a YAML node as JSON, with the members in the same order. It returns an error for
+// values that JSON does not support.
 func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 	switch n.Kind {
 	case yaml.DocumentNode:
@@ -52,8 +51,7 @@ func appendJSON(dst []byte, n *yaml.Node) ([]byte, error) {
 	}
 }
 
-// appendList appends nodes that belong together in groups of one (elements) or
-// two (name and value).
+// appendList appends nodes in groups of one (elements) or two (name and value).
 func appendList(dst []byte, open, end byte, nodes []*yaml.Node, group int) ([]byte, error) {
 	var err error
 	dst = append(dst, open)
@@ -91,7 +89,7 @@ func appendScalar(dst []byte, n *yaml.Node) ([]byte, error) {
 		}
 		return append(dst, n.Value...), nil
 	default:
-		return nil, fmt.Errorf("line %d: %s has the type %s, which JSON lacks; quote it", n.Line, n.Value, n.Tag)
+		return nil, fmt.Errorf("line %d: %s has the type %s, which JSON does not have; quote it", n.Line, n.Value, n.Tag)
 	}
 }
 
@@ -104,7 +102,7 @@ func readFile(t *testing.T, name string) []byte {
 	return data
 }
 
-// part is a part of openapi.yaml. What is not there is a part without anything in it.
+// part is a part of openapi.yaml. A missing part is empty.
 type part struct {
 	Name string // of a member
 	yaml.Node
@@ -136,8 +134,7 @@ func (p part) Get(path ...string) part {
 	return p
 }
 
-// wantFile compares a file that is made from openapi.yaml with what it must be, or
-// writes it.
+// wantFile compares a generated file with its expected content, or writes it.
 func wantFile(t *testing.T, name string, want []byte) {
 	t.Helper()
 	if *update {
@@ -146,6 +143,6 @@ func wantFile(t *testing.T, name string, want []byte) {
 		}
 	}
 	if diff := cmp.Diff(string(want), string(readFile(t, name))); diff != "" {
-		t.Errorf("%s is not openapi.yaml; run: go generate ./api\n%s", name, diff)
+		t.Errorf("%s is out of date; run: go generate ./api\n%s", name, diff)
 	}
 }

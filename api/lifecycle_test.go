@@ -12,7 +12,7 @@ import (
 	"petcat"
 )
 
-// mark is what the registry and the document both say of an operation.
+// mark is the part of an operation that the registry and the document share.
 type mark struct {
 	ID, Method, Path, Stability, Level string
 	Deprecated                         bool
@@ -21,7 +21,7 @@ type mark struct {
 
 // registered returns the marks of a registry.
 func registered(operations []petcat.Operation) []mark {
-	// Tools that compare documents know this word for experimental.
+	// oasdiff uses this word for experimental.
 	levels := map[petcat.Stability]string{petcat.Stable: "stable", petcat.Beta: "beta", petcat.Experimental: "alpha"}
 	var marks []mark
 	for _, o := range operations {
@@ -58,15 +58,15 @@ func sortMarks(marks []mark) []mark {
 	return marks
 }
 
-func TestOperationsAreTheRegistrys(t *testing.T) {
+func TestRegistry(t *testing.T) {
 	if diff := cmp.Diff(registered(petcat.Operations()), documented(load(t))); diff != "" {
 		t.Errorf("operations (-registry +document):\n%s", diff)
 	}
 }
 
-// TestDeprecatedOperationsAreDescribed: the headers of their answers, and the answer after the
-// sunset, as far as those answers are the operation's own; some errors are shared.
-func TestDeprecatedOperationsAreDescribed(t *testing.T) {
+// TestDeprecatedOperations: the document has the headers of deprecated operations, and their response
+// after the sunset. It does not check shared error responses.
+func TestDeprecatedOperations(t *testing.T) {
 	for _, item := range load(t).Paths.Map() {
 		for _, o := range item.Operations() {
 			sunset := extension(o, "x-sunset") != ""
@@ -88,7 +88,7 @@ func TestDeprecatedOperationsAreDescribed(t *testing.T) {
 	}
 }
 
-// extension returns an operation's extension whose value is a text, or "".
+// extension returns a string extension of an operation, or "".
 func extension(o *openapi3.Operation, name string) string {
 	text, _ := o.Extensions[name].(string)
 	return text

@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// collection is a Postman collection of the format 2.1, as far as ours needs it.
+// collection is a Postman collection, format 2.1. It has only the required members.
 type collection struct {
 	Info     map[string]string `json:"info"`
 	Auth     any               `json:"auth"`
@@ -41,7 +41,7 @@ type request struct {
 	} `json:"request"`
 }
 
-// variable is a value with a name: a variable, header or parameter.
+// variable is a named value: a variable, header or parameter.
 type variable struct {
 	Key         string `json:"key"`
 	Value       string `json:"value"`
@@ -50,8 +50,8 @@ type variable struct {
 	Disabled    bool   `json:"disabled,omitempty"`
 }
 
-// TestPostmanIsFromTheYAML: the collection has a request for each operation, which succeeds as it
-// stands where its path exists: only what the operation requires is switched on.
+// TestPostmanIsFromTheYAML: the collection has a request for each operation. Only required parameters
+// are enabled, so each request succeeds if its path exists.
 func TestPostmanIsFromTheYAML(t *testing.T) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(readFile(t, "openapi.yaml"), &root); err != nil {
@@ -108,7 +108,7 @@ func postmanRequest(t *testing.T, path, operation part) request {
 			url.Query = append(url.Query, v)
 		case "header":
 			if v.Key == "Idempotency-Key" {
-				v.Value = "{{$guid}}" // another one each time
+				v.Value = "{{$guid}}" // a new one for each request
 			}
 			r.Request.Header = append(r.Request.Header, v)
 		}

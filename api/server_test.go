@@ -10,7 +10,7 @@ import (
 	"petcat/api"
 )
 
-func TestServersAreFilled(t *testing.T) {
+func TestServerURL(t *testing.T) {
 	for _, c := range []struct{ name, publicURL, want string }{
 		{"default", "", "http://localhost:8080/v1"},
 		{"other host", "https://pets.example", "https://pets.example/v1"},
@@ -43,16 +43,16 @@ func TestServersAreFilled(t *testing.T) {
 	}
 }
 
-func TestFilledDocumentsValidate(t *testing.T) {
+func TestDocumentsWithServerURL(t *testing.T) {
 	parse(t, api.YAML("https://pets.example"))
 	parse(t, api.JSON("https://pets.example"))
 }
 
-func TestEveryDocumentNamesTheServer(t *testing.T) {
+func TestEveryDocumentHasServerURL(t *testing.T) {
 	const public = "https://pets.example"
 	for name, document := range map[string][]byte{"postman.json": api.Postman(public), "llms.txt": api.LLMs(public)} {
 		if text := string(document); !strings.Contains(text, public+"/v1") || strings.Contains(text, "localhost") {
-			t.Errorf("%s names another server:\n%.300s", name, text)
+			t.Errorf("%s contains another server:\n%.300s", name, text)
 		}
 	}
 }
