@@ -96,7 +96,7 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	n.onClose(func(context.Context) error { return st.Close() })
 	// This node is the only one, so all earlier nodes have ended. If this fails, Clean does it
 	// later.
-	_ = st.NoteKilledNodes(ctx, 0)
+	_ = st.MarkKilledNodes(ctx, 0)
 	list = catalog.New(st.Dataset())
 	n.store, n.list = st, list
 	n.metrics.Read("petcat_store_queue", func() float64 { return float64(st.Stats().Waiting) })

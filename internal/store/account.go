@@ -18,9 +18,9 @@ func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, name petcat.
 	return change(ctx, s, Work{Doing: "create account"}, func(t *Tx) (petcat.Account, error) { return t.CreateAccount(by, name, sub) })
 }
 
-// CreateAccount does what [Store.CreateAccount] does as a part of the transaction.
+// CreateAccount is [Store.CreateAccount] within a transaction.
 func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
-	if err := t.wantFreeName(name); err != nil {
+	if err := t.checkNameFree(name); err != nil {
 		return petcat.Account{}, err
 	}
 	t.sequences.Account++
@@ -33,8 +33,8 @@ func (t *Tx) putAccount(a petcat.Account, by petcat.Actor, action string, d deta
 	return a, t.put(entry{by, action, a.ID.String(), d}, "accounts", "id", accountColumns+", revision", append(accountInto(&a), t.reviseAccess()))
 }
 
-// wantFreeName returns an error if an open account has a name.
-func (t *Tx) wantFreeName(name petcat.AccountName) error {
+// checkNameFree returns an error if an open account has the name.
+func (t *Tx) checkNameFree(name petcat.AccountName) error {
 	const query = `SELECT id FROM accounts WHERE name = ? AND closed_at IS NULL`
 	id, err := one(t, oneColumn[int64], nil, query, string(name))
 	if err == nil && id != 0 {
@@ -45,7 +45,7 @@ func (t *Tx) wantFreeName(name petcat.AccountName) error {
 
 // FindAccount implements [petcat.AccountStore].
 func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, error) {
-	// An open account sorts first (false before true), then the account that was created last.
+	// Open accounts first (false sorts before true), then the newest.
 	const byName = `SELECT ` + accountColumns + ` FROM accounts WHERE name = ? ORDER BY closed_at IS NOT NULL, id DESC LIMIT 1`
 	return read(ctx, s, "find account", func(c Conn) (petcat.Account, error) {
 		if id, isID := petcat.ParseAccountRef(ref); isID {
@@ -60,13 +60,13 @@ func accountByID(c Conn, id petcat.AccountID) (petcat.Account, error) {
 }
 
 func noAccount(ref string) error {
-	if n, err := strconv.ParseInt(ref, 10, 64); err == nil { // a number may be a name
+	if n, err := strconv.ParseInt(ref, 10, 64); err == nil { // a name may be a number
 		return notFound("there is no account named %q; if that is an id, write %s", ref, petcat.AccountID(n))
 	}
 	return notFound("there is no account %q", ref)
 }
 
-// openAccount reads an account that may still be changed.
+// openAccount returns an account, or an error if it is closed.
 func (t *Tx) openAccount(id petcat.AccountID) (petcat.Account, error) {
 	a, err := accountByID(t, id)
 	if err == nil && a.Closed() {
@@ -80,14 +80,14 @@ func (s *Store) EachAccount(ctx context.Context, fn func(petcat.Account) error) 
 	return each(ctx, s, "read accounts", accountInto, fn, `SELECT `+accountColumns+` FROM accounts ORDER BY id`)
 }
 
-// lastCharacter is the largest character. A prefix with it appended sorts after all names
-// with that prefix.
+// lastCharacter is the largest code point. A prefix with it appended sorts after all names with
+// that prefix.
 const lastCharacter = "\U0010FFFF"
 
 // AccountPage implements [petcat.AccountStore].
 func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
 	var c conditions
-	// No row value (name, id) > (?, ?): SQLite cannot use an index on an expression for it.
+	// Not (lower(name), id) > (?, ?): SQLite cannot use an index on an expression for that.
 	c.when(q.Plan != "", `plan = ?`, string(q.Plan))
 	c.when(q.After.ID != 0, `lower(name) >= lower(?) AND (lower(name) > lower(?) OR id > ?)`, q.After.Name, q.After.Name, int64(q.After.ID))
 	c.when(q.Prefix != "", `lower(name) >= lower(?) AND lower(name) < lower(?)`, q.Prefix, q.Prefix+lastCharacter)
@@ -121,7 +121,7 @@ func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.Ac
 		if err != nil || a.Name == string(name) {
 			return a, err
 		}
-		if err := t.wantFreeName(name); err != nil {
+		if err := t.checkNameFree(name); err != nil {
 			return petcat.Account{}, err
 		}
 		d := detail{"from": a.Name, "to": name}

@@ -9,7 +9,7 @@ import (
 	"petcat"
 )
 
-// entry is what the audit log says of a change.
+// entry is the content of an audit entry.
 type entry struct {
 	by      petcat.Actor
 	action  string
@@ -17,11 +17,10 @@ type entry struct {
 	detail  detail
 }
 
-// detail is what an audit entry contains beside actor, action and subject. It must not
-// contain a secret.
+// detail has further fields of an audit entry. It must not contain a secret.
 type detail map[string]any
 
-// write runs a statement, and appends the entry about it.
+// write runs a statement and appends its audit entry.
 func (t *Tx) write(e entry, query string, args ...any) error {
 	if err := t.exec(query, args...); err != nil {
 		return err
@@ -29,8 +28,7 @@ func (t *Tx) write(e entry, query string, args ...any) error {
 	return t.record(e.by, e.action, e.detail, e.subject)
 }
 
-// put writes a row of a table, in the place of the row with its key if there is one, and
-// appends the entry about it.
+// put inserts a row, or replaces the row with the same key, and appends the audit entry.
 func (t *Tx) put(e entry, table, key, columns string, row []any) error {
 	if err := execRows(t, 1, insertInto(table, columns), onConflict(key, columns, replaced), [][]any{row}); err != nil {
 		return err
@@ -38,8 +36,8 @@ func (t *Tx) put(e entry, table, key, columns string, row []any) error {
 	return t.record(e.by, e.action, e.detail, e.subject)
 }
 
-// record appends an entry for each subject to the transaction of the change it describes.
-// Changes by callers of the API, which have no actor, are not recorded.
+// record appends an audit entry for each subject. It ignores changes without an actor: API
+// callers change their categories without audit entries.
 func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string) error {
 	if by == "" {
 		return nil
@@ -51,7 +49,7 @@ func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string
 	if d == nil {
 		d = detail{}
 	}
-	text, err := json.Marshal(d) // members in alphabetical order
+	text, err := json.Marshal(d) // sorts the members
 	if err != nil {
 		return fmt.Errorf("encode the detail of %s: %w", action, err)
 	}
@@ -64,8 +62,8 @@ func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string
 	return execRows(t, RowsInStatement, insertInto("audit", auditColumns), ``, rows)
 }
 
-// auditHead returns the end of the log. It is read once in each transaction that needs it:
-// other processes append too, but not while this transaction holds the counter's row.
+// auditHead returns the end of the log. It reads the log once in each transaction: other
+// processes cannot append while this transaction locks the counter row.
 func (t *Tx) auditHead() (petcat.AuditHead, error) {
 	const query = `SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1`
 	if t.audit != nil {

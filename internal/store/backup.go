@@ -23,12 +23,11 @@ func (t Table) Insert(c Conn, rows [][]any) error {
 	return execRows(c, RowsInStatement, insertInto(t.Name, strings.Join(t.Columns, ", ")), ``, rows)
 }
 
-// Copy is a SQLite file with a copy of the data: a backup, or one in the making.
+// Copy is a SQLite file with a copy of the data: a finished or unfinished backup.
 type Copy interface {
-	// Path is the path of the file. SQLite copies itself to it.
+	// Path returns the path of the file. SQLite copies the database to it.
 	Path() string
-	// Tables returns the tables of the data, parents first. In an empty file it creates
-	// them.
+	// Tables returns the tables, parents first. It creates them if the file is empty.
 	Tables(ctx context.Context) ([]Table, error)
 	// Fill replaces the rows of a table: int64, string, bool, []byte or nil for each
 	// column. It may keep values until it returns.
@@ -37,24 +36,24 @@ type Copy interface {
 	Rows(t Table) iter.Seq2[[]any, error]
 }
 
-// AuditRestore is the action of the audit entry that a restore leaves. Its subject is the
-// dataset name of the backup.
+// AuditRestore is the action of the audit entry of a restore. The subject is the dataset name of
+// the backup.
 const AuditRestore = "data.restore"
 
-// Names of the rows of the table meta that only a backup has.
+// Names of rows of the table meta that only backups have.
 const (
-	MetaTakenAt = "taken_at" // the moment of the copy, RFC 3339
+	MetaTakenAt = "taken_at" // the time of the copy, RFC 3339
 	MetaProgram = "petcat"   // the version that made the backup
 )
 
-// Strip makes a copy of the tables a backup: it deletes what a backup must not have, and
-// notes when and by which version of petcat it was made.
+// Strip turns a copy of the tables into a backup: it deletes data that backups must not contain,
+// and adds the time of the copy and the version of petcat.
 func Strip(c Conn, takenAt time.Time, program string) error {
 	statements := []string{
 		`DELETE FROM nodes`,
 		`DELETE FROM sessions`,
 		`DELETE FROM sign_in_links`,
-		// Notes are of the running deployment.
+		// Notes belong to the running deployment.
 		`DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`,
 	}
 	for _, statement := range statements {
@@ -67,15 +66,14 @@ func Strip(c Conn, takenAt time.Time, program string) error {
 	return err
 }
 
-// IsEmpty reports whether nothing was ever written to the data. What a server writes by
-// itself does not count.
+// IsEmpty reports whether the database was never changed, except by a server's own bookkeeping.
 func (t *Tx) IsEmpty() (bool, error) {
 	entries, err := one(t, oneColumn[int64], nil, `SELECT count(*) FROM audit`)
 	return entries == 0 && t.sequences == (Sequences{}), err
 }
 
-// Restored ends a restore, when all rows are there. The data gets a new dataset name:
-// otherwise an ETag of the original would match a list of the restored data.
+// Restored completes a restore after all rows were inserted. It sets a new dataset name:
+// otherwise an ETag of the original data could match a list of the restored data.
 func (t *Tx) Restored(by petcat.Actor) error {
 	const (
 		values = `SELECT d.value, t.value, p.value, c.revision FROM meta AS d, meta AS t, meta AS p, counter AS c
@@ -87,7 +85,7 @@ func (t *Tx) Restored(by petcat.Actor) error {
 		dataset, takenAt, program string
 		revision                  int64
 	}
-	missing := errors.New("the backup does not say what it is: the table meta lacks rows")
+	missing := errors.New("the table meta of the backup lacks rows that describe the backup")
 	into := func(b *backup) []any { return []any{&b.dataset, &b.takenAt, &b.program, &b.revision} }
 	b, err := one(t, into, missing, values, MetaTakenAt, MetaProgram)
 	if err != nil {

@@ -15,8 +15,8 @@ func banInto(b *petcat.Ban) []any {
 	}
 }
 
-// SaveBan implements [petcat.BanStore]. A limiter that does not know whether a ban was saved
-// saves it again. An operator may have lifted it meanwhile, so the second write is ignored.
+// SaveBan implements [petcat.BanStore]. A limiter saves a ban again if the outcome of the first
+// attempt is unknown. An operator may have lifted the ban since, so the second write is ignored.
 func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 	return s.Change(ctx, "save ban", func(t *Tx) error {
 		if _, err := keyByID(t, b.Key); err != nil {
@@ -35,7 +35,7 @@ func (t *Tx) putBan(b petcat.Ban, by petcat.Actor, action string, d detail) erro
 	return t.put(entry{by, action, b.Key.String(), d}, "bans", "key_id", banColumns+", revision", append(banInto(&b), t.reviseAccess()))
 }
 
-// lastBan returns the last ban of a key, the zero value if it has none.
+// lastBan returns the last ban of a key, or the zero value.
 func (t *Tx) lastBan(key petcat.KeyID) (petcat.Ban, error) {
 	return one(t, banInto, nil, `SELECT `+banColumns+` FROM bans WHERE key_id = ?`, int64(key))
 }

@@ -9,12 +9,12 @@ import (
 	"petcat"
 )
 
-// Create is the creation of one category, which is committed together with others.
+// Create is the creation of one category. It is committed in a group.
 type Create struct {
 	petcat.CreateCategory
-	// Created is the result. It may be read only after the commit.
+	// Created is the result. Read it only after the commit.
 	Created petcat.CreatedCategory
-	// Outcome is the error of this create alone, while others of its group were committed.
+	// Outcome is the error of this create, if the group was committed without it.
 	Outcome error
 }
 
@@ -35,14 +35,14 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 	return o.Created, nil
 }
 
-// categorySubject is the subject of audit entries about a category.
+// categorySubject returns the subject of audit entries about a category.
 func categorySubject(id petcat.CategoryID) string {
 	return "category_" + strconv.FormatInt(int64(id), 10)
 }
 
-// CreateAll inserts the categories of a group, or finds those that earlier requests with the
-// same idempotency keys created. It takes few round trips. What is wrong with one create
-// alone is its Outcome.
+// CreateAll inserts the categories of a group, or finds the categories that earlier requests
+// with the same idempotency keys created. It takes few round trips. An error of a single create
+// is its Outcome.
 func (t *Tx) CreateAll(group []*Create) error {
 	const insert = `INSERT INTO categories (id, name, description, revision, account_id, created_at) VALUES`
 	requests := make([]request, len(group))
@@ -57,16 +57,16 @@ func (t *Tx) CreateAll(group []*Create) error {
 		return err
 	}
 	var rows [][]any
-	created := make(map[int]int64) // ids, by the position of their requests
+	created := make(map[int]int64) // ids by index of the request
 	running := make(map[scopedKey]bool)
 	for i, c := range group {
 		c.Created, c.Outcome = petcat.CreatedCategory{}, nil
 		switch e := earlier[i]; {
-		case e.known: // with the same name and description, which the fingerprint includes
+		case e.known: // the fingerprint includes name and description, so they are equal
 			c.Created, c.Outcome = petcat.CreatedCategory{Category: c.New.WithID(petcat.CategoryID(e.id)), Replayed: true}, e.conflict
 		case c.Refused != nil:
 			c.Outcome = c.Refused
-		case running[requests[i].scopedKey]: // the caller of the first has gone
+		case running[requests[i].scopedKey]: // the first caller has disconnected
 			c.Outcome = errInProgress()
 		default:
 			t.sequences.Category++
@@ -97,18 +97,18 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 		}
 		after := petcat.RevisedCategory{Category: u.Patch.Apply(before)}
 		if after.Equal(before) {
-			return before, nil // without a new revision, so that the ETags of lists stay valid
+			return before, nil // without a new revision, to keep the ETags of lists
 		}
 		return after.Category, t.replaceCategory(after, u.By, "category.update", detail{"from": before.Name, "name": after.Name})
 	})
 	return after, callerError(err, readLater)
 }
 
-// readLater is the advice when it is unknown whether a category was changed.
+// readLater is the advice if the outcome of a change is unknown.
 const readLater = "read the category later, then decide"
 
-// DeleteCategory implements [petcat.CategoryStore]. The row stays, without its name and
-// description, so that other nodes learn of the deletion as of any other change.
+// DeleteCategory implements [petcat.CategoryStore]. It keeps the row without name and
+// description, so that the change feed contains the deletion.
 func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
 	const used = `SELECT id FROM pets WHERE category_id = ? LIMIT 1`
 	err := s.change(ctx, Work{"delete category", d.Account}, func(t *Tx) error {
@@ -125,7 +125,7 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 	return callerError(err, readLater)
 }
 
-// replaceCategory writes a changed or deleted category, with the next revision.
+// replaceCategory writes a changed or deleted category with the next revision.
 func (t *Tx) replaceCategory(c petcat.RevisedCategory, by petcat.Actor, action string, d detail) error {
 	const update = `UPDATE categories SET name = ?, description = ?, deleted_at = ?, revision = ? WHERE id = ?`
 	var deletedAt time.Time
@@ -137,9 +137,8 @@ func (t *Tx) replaceCategory(c petcat.RevisedCategory, by petcat.Actor, action s
 	return t.write(entry{by, action, categorySubject(c.ID), d}, update, c.Name, c.Description, millis(deletedAt), int64(c.Revision), int64(c.ID))
 }
 
-// categoryToChange returns a category if an account may change it; account 0 stands for an
-// operator. Otherwise it returns the error of [petcat.CheckCategoryChange], or
-// [petcat.NoSuchCategory].
+// categoryToChange returns a category if an account may change it; account 0 is an operator.
+// Otherwise it returns the error of [petcat.CheckCategoryChange], or [petcat.NoSuchCategory].
 func (t *Tx) categoryToChange(id petcat.CategoryID, by petcat.AccountID, expected *petcat.Category) (petcat.Category, error) {
 	const query = `SELECT id, name, description, account_id FROM categories WHERE id = ? AND deleted_at IS NULL`
 	type owned struct {
@@ -169,28 +168,28 @@ func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory
 	return each(ctx, s, "read categories", categoryInto, fn, SelectCategories)
 }
 
-// CategoryOrigins returns who created categories, and when, in their order. It skips ids that do
-// not exist.
+// CategoryOrigins returns the creators of categories and the times of creation, in the order of
+// ids. It skips ids that do not exist.
 func (s *Store) CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error) {
 	args := rowsOf(ids, func(id *petcat.CategoryID) []any { return []any{(*int64)(id)} })
-	return listEach(ctx, s, "read who created categories", func(o *petcat.CategoryOrigin) []any {
+	return listEach(ctx, s, "read the creators of categories", func(o *petcat.CategoryOrigin) []any {
 		return []any{(*int64)(&o.Category), (*int64)(&o.Account), (*moment)(&o.CreatedAt)}
 	}, `SELECT id, account_id, created_at FROM categories WHERE id = ?`, args)
 }
 
-// FeedPage is how many categories one statement of [Store.CategoriesSince] reads.
+// FeedPage is the maximum number of rows in a query of [Store.CategoriesSince].
 const FeedPage = 1000
 
-// CategoriesSince implements [petcat.CategoryFeed]. Only PostgreSQL needs it: the one server
-// of a SQLite file applies its own commits. It does not read the counter. Changes become
-// visible in the order of their revisions, so nothing is missed up to the last row that it
-// returns. A category that is changed while CategoriesSince reads gets a higher revision,
-// and is read there. Reading the counter would be slow during a long transaction, such as a
-// backup: the counter's row then has many versions, but the end of the index has not.
+// CategoriesSince implements [petcat.CategoryFeed]. Only PostgreSQL needs it: the single server
+// of a SQLite file applies its own commits.
+//
+// Changes become visible in the order of their revisions, so the last row is the end of the
+// feed, and the counter need not be read: during a long transaction, such as a backup, the
+// counter row has many versions and is slow to read. A category that changes during the read
+// gets a higher revision, and is read with it.
 func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
-	// With a LIMIT, PostgreSQL plans for a few rows. Without it, a plan that was made
-	// while the table was empty is kept, and later reads and sorts the whole table:
-	// 0.2 s for a million rows.
+	// With the LIMIT, PostgreSQL always plans for a few rows. Without it, a cached plan from
+	// an empty table later reads and sorts the whole table: 0.2 s for a million rows.
 	const query = `SELECT ` + categoryColumns + ` FROM categories WHERE revision > ? ORDER BY revision LIMIT ?`
 	for last := after; ; {
 		page, err := list(ctx, s, "read changed categories", categoryInto, query, int64(last), FeedPage)

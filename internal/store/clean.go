@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	// endedRetention is how long the number of the last batch is kept of a node that has
-	// ended. After that, no batch of it can still arrive a second time.
+	// endedRetention is the retention of the last batch number of a stopped node. After that
+	// time, no duplicate of a batch can arrive.
 	endedRetention = 24 * time.Hour
-	// killedAfter is how long a node may write nothing to the usage history before it
-	// counts as killed. A node without requests writes every half minute.
+	// killedAfter is the time without a batch after which a node counts as killed. A node
+	// without requests writes an empty batch every half minute.
 	killedAfter = 90 * time.Second
 )
 
-// Clean deletes everything that has expired, some rows at a time so that other writes do not
-// wait for long. It also notes killed nodes, and folds old hours of the usage
-// history into days.
+// Clean deletes all expired rows, in small statements so that other writes do not wait for long.
+// It also marks killed nodes, and merges old hours of the usage history into days.
 func (s *Store) Clean(ctx context.Context) error {
 	now := Now(s.clock)
 	for _, expired := range []struct {
@@ -36,19 +35,19 @@ func (s *Store) Clean(ctx context.Context) error {
 		query := `DELETE FROM ` + expired.table + ` WHERE (` + expired.key + `) IN (SELECT ` + expired.key + ` FROM ` + expired.table +
 			` WHERE ` + expired.condition + ` LIMIT ?` + s.dialect.SkipLocked + `)`
 		err := s.inParts(func() (int64, error) {
-			return s.Exec(ctx, "delete what has expired", query, expired.before, s.dialect.CleanRows)
+			return s.Exec(ctx, "delete expired rows", query, expired.before, s.dialect.CleanRows)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := s.NoteKilledNodes(ctx, killedAfter); err != nil {
+	if err := s.MarkKilledNodes(ctx, killedAfter); err != nil {
 		return err
 	}
 	return s.inParts(func() (int64, error) { return s.foldHours(ctx) })
 }
 
-// inParts repeats a step that changes at most CleanRows rows until it changes fewer.
+// inParts repeats step, which changes at most CleanRows rows, until it changes fewer.
 func (s *Store) inParts(step func() (rows int64, err error)) error {
 	for {
 		rows, err := step()

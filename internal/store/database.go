@@ -13,73 +13,72 @@ import (
 	"petcat"
 )
 
-// Scan reads the columns of one row: pointers to int64, string, bool, int and
-// []byte, and to pointers to them for columns that may be NULL.
+// Scan copies the columns of one row into pointers to int64, string, bool, int or []byte, or to
+// pointers to these types for columns that may be NULL.
 type Scan func(into ...any) error
 
-// Conn runs statements on a database, in a transaction or each by itself. Placeholders are
-// question marks. Arguments are int64, string, bool, int, []byte, nil, or the pointers that a
-// [Scan] takes: a row is written from where it is read into.
+// Conn runs statements on a database, in one transaction or each in its own. Placeholders are
+// question marks. Arguments are int64, string, bool, int, []byte, nil, or the destinations of a
+// [Scan], so that one description of a row serves reads and writes.
 type Conn interface {
-	// Exec runs a statement that returns no rows, and returns how many rows it changed.
+	// Exec runs a statement that returns no rows, and returns the number of changed rows.
 	Exec(query string, args ...any) (changed int64, err error)
-	// ExecEach runs a statement once for each row of arguments, in their order. On a
-	// database server they are sent with the next statement of the transaction, or with
-	// the commit, whose error may be theirs.
+	// ExecEach runs a statement once for each row of arguments, in order. PostgreSQL gets
+	// them with the next statement of the transaction or with its commit, which then returns
+	// their error.
 	ExecEach(query string, rows [][]any) error
-	// Query calls row for every row, and stops at its first error.
+	// Query calls row for every row of the result, and stops at the first error.
 	Query(row func(Scan) error, query string, args ...any) error
-	// QueryEach runs a query once for each row of arguments, in their order, and calls row
-	// for every row of its result, with the position of its arguments. On a database server
-	// that takes one round trip.
+	// QueryEach runs a query once for each row of arguments, in order, and calls row for
+	// every row of the results with the index of its arguments. It takes one round trip.
 	QueryEach(row func(i int, scan Scan) error, query string, args [][]any) error
 }
 
-// Work is what a transaction is for.
+// Work describes a transaction.
 type Work struct {
-	Doing string // for the log, if it fails
-	// Account is the account whose request it is, 0 for an operator. The queue of writes
-	// needs it, so that one account cannot fill the queue.
+	Doing string // for the log, if the transaction fails
+	// Account made the request; 0 for an operator. The write queue uses it to keep one
+	// account from filling the queue.
 	Account petcat.AccountID
 }
 
-// Database is what SQLite and PostgreSQL do differently. Its methods return errors of the
-// domain; their text for the log says what was being done.
+// Database is the part of a store that differs between SQLite and PostgreSQL. Its methods return
+// errors of the domain, whose text for the log names the operation.
 type Database interface {
-	// Change runs fn in a transaction, and returns after its commit. It may run fn more
-	// than once, and fn may still run after Change has returned an error: use variables
-	// that fn sets only if Change returns nil. If fn fails, it is rolled back.
+	// Change runs fn in a transaction, and returns after the commit. If fn fails, the
+	// transaction is rolled back. Change may run fn more than once, and fn may still be
+	// running after Change has returned an error: read variables that fn sets only if Change
+	// returns nil.
 	Change(ctx context.Context, w Work, fn func(*Tx) error) error
 	// Create commits the creation of a category, together with other creates.
 	Create(ctx context.Context, c *Create) error
-	// Write runs fn in a transaction as Change does, without holding the counter's row.
+	// Write is Change without the lock on the counter row.
 	Write(ctx context.Context, doing string, fn func(Conn) error) error
 	// Read runs fn, which reads a few rows. It may run fn more than once.
 	Read(ctx context.Context, doing string, fn func(Conn) error) error
-	// Each calls row for every row of a query, however many, and stops at its first
-	// error.
+	// Each calls row for every row of a query, of any number, and stops at the first error.
 	Each(ctx context.Context, doing string, row func(Scan) error, query string, args ...any) error
 }
 
-// Dialect has the SQL that the databases write differently.
+// Dialect is the SQL that differs between the databases.
 type Dialect struct {
-	// Now is the time of the database's clock, in Unix milliseconds.
+	// Now is an expression for the time of the database's clock, in Unix milliseconds.
 	Now string
-	// SkipLocked ends a query that chooses rows to delete. It leaves out rows that another
+	// SkipLocked ends a query that selects rows to delete. It excludes rows that another
 	// transaction is deleting.
 	SkipLocked string
-	// CleanRows is how many rows one statement deletes: few enough that the writes which
-	// wait for it do not wait for long.
+	// CleanRows is the maximum number of rows that one statement deletes, so that other
+	// writes do not wait for long.
 	CleanRows int
 }
 
-// columns returns where the columns of a row go: pointers as for [Scan], and the types below.
+// columns returns the destinations of a row's columns: those of a [Scan], and the types below.
 type columns[T any] func(*T) []any
 
-// oneColumn is for rows of one column.
+// oneColumn is the destination of rows with one column.
 func oneColumn[T int64 | string](v *T) []any { return []any{v} }
 
-// all reads all rows.
+// all returns all rows of a query.
 func all[T any](c Conn, into columns[T], query string, args ...any) (rows []T, err error) {
 	err = c.Query(func(scan Scan) error {
 		var v T
@@ -90,7 +89,7 @@ func all[T any](c Conn, into columns[T], query string, args ...any) (rows []T, e
 	return rows, err
 }
 
-// one reads one row. Without one, it returns the zero value and the error missing.
+// one returns the first row of a query. If there is none, it returns the zero value and missing.
 func one[T any](c Conn, into columns[T], missing error, query string, args ...any) (v T, err error) {
 	rows, err := all(c, into, query, args...)
 	if err != nil || len(rows) == 0 {
@@ -99,12 +98,12 @@ func one[T any](c Conn, into columns[T], missing error, query string, args ...an
 	return rows[0], nil
 }
 
-// RowsInStatement is how many rows execRows writes with one statement at most. With more, neither
-// database is faster.
+// RowsInStatement is the usual maximum number of rows in a statement of execRows. Neither
+// database is faster with more.
 const RowsInStatement = 64
 
-// execRows writes rows in their order, by statements that begin and end as given, of at most
-// size rows each. Their sizes are powers of two, so that there are few to prepare.
+// execRows writes rows in order, by statements with the given beginning and end, of at most size
+// rows each. The sizes are powers of two, to prepare few statements.
 func execRows(c Conn, size int, begin, end string, rows [][]any) error {
 	for ; len(rows) > 0; size /= 2 {
 		var statements [][]any
@@ -129,13 +128,13 @@ func rowsOf[T any](all []T, row columns[T]) [][]any {
 	return rows
 }
 
-// insertInto returns the beginning of a statement of execRows.
+// insertInto returns the beginning of an INSERT statement for execRows.
 func insertInto(table, columns string) string {
 	return `INSERT INTO ` + table + ` (` + columns + `) VALUES`
 }
 
-// onConflict returns the end of a statement of execRows that updates the rows whose key exists.
-// set assigns a new value to the column that it calls $.
+// onConflict returns the end of an INSERT statement for execRows that updates rows whose key
+// exists. set is the assignment to each other column, with $ for its name.
 func onConflict(key, columns, set string) string {
 	var all []string
 	for column := range strings.SplitSeq(columns, ", ") {
@@ -146,7 +145,7 @@ func onConflict(key, columns, set string) string {
 	return ` ON CONFLICT (` + key + `) DO UPDATE SET ` + strings.Join(all, ", ")
 }
 
-// replaced sets a column to the value of the new row. See [onConflict].
+// replaced is the assignment of the new value. See [onConflict].
 const replaced = `$ = excluded.$`
 
 // conditions are the conditions of a query, joined by AND.
@@ -155,7 +154,7 @@ type conditions struct {
 	args []any
 }
 
-// when adds a condition if it is wanted.
+// when adds a condition if wanted is true.
 func (c *conditions) when(wanted bool, condition string, values ...any) {
 	if wanted {
 		c.text.WriteString(" AND " + condition)
@@ -163,8 +162,8 @@ func (c *conditions) when(wanted bool, condition string, values ...any) {
 	}
 }
 
-// page returns the statement that reads one page of the rows that meet the conditions, and
-// its arguments. A limit of 0 is none.
+// page returns a query for the rows that meet the conditions, at most limit of them, and its
+// arguments. A limit of 0 means no limit.
 func (c *conditions) page(selected, order string, limit int) (query string, args []any) {
 	query = selected + ` WHERE true` + c.text.String() + ` ORDER BY ` + order
 	if limit == 0 {
@@ -173,14 +172,14 @@ func (c *conditions) page(selected, order string, limit int) (query string, args
 	return query + ` LIMIT ?`, append(c.args, int64(limit))
 }
 
-// hash is the destination of a column with a SHA-256.
+// hash is a column with a SHA-256.
 type hash [sha256.Size]byte
 
 // Scan implements [sql.Scanner].
 func (h *hash) Scan(value any) error {
 	b, _ := value.([]byte)
 	if copy(h[:], b) != len(h) || len(b) != len(h) {
-		return fmt.Errorf("a hash has the type %T and %d bytes", value, len(b))
+		return fmt.Errorf("a column with a hash has the type %T and %d bytes", value, len(b))
 	}
 	return nil
 }
@@ -188,7 +187,7 @@ func (h *hash) Scan(value any) error {
 // Value implements [driver.Valuer].
 func (h hash) Value() (driver.Value, error) { return h[:], nil }
 
-// moment is the destination of a column with Unix milliseconds. NULL is the zero time.
+// moment is a column with a time in Unix milliseconds. NULL is the zero time.
 type moment time.Time
 
 // Scan implements [sql.Scanner].
@@ -197,7 +196,7 @@ func (m *moment) Scan(value any) error {
 	if ms, ok := value.(int64); ok {
 		*m = moment(time.UnixMilli(ms).UTC())
 	} else if value != nil {
-		return fmt.Errorf("a time is of the type %T", value)
+		return fmt.Errorf("a column with a time has the type %T", value)
 	}
 	return nil
 }

@@ -8,22 +8,21 @@ import (
 	"petcat"
 )
 
-// request is what an account asked for, perhaps with an idempotency key.
+// request identifies a create, with or without an idempotency key.
 type request struct {
-	scopedKey                     // its key is "" when the caller sent none
+	scopedKey                     // its key is "" if the caller sent none
 	fingerprint [sha256.Size]byte // used only with a key
 }
 
-// scopedKey is an idempotency key of one account: the same text of another account is
-// another key.
+// scopedKey is an idempotency key of one account. Other accounts may use the same text.
 type scopedKey struct {
 	account petcat.AccountID
 	key     petcat.IdempotencyKey
 }
 
-// begin refuses a second create with the key of one that is in flight in this process. One
-// on another node waits for the commit instead, and then finds the key in the database. The
-// key may leave the set while its write still runs without its caller, who has gone.
+// begin rejects a create while another one with the same key is in flight in this process. A
+// create on another node waits for the commit instead, and then finds the key in the database.
+// If a caller disconnects, the key is removed while its write still runs.
 func (s *Store) begin(k scopedKey) (end func(), err error) {
 	if k.key == "" {
 		return func() {}, nil
@@ -38,8 +37,7 @@ func errInProgress() error {
 	return petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
 }
 
-// createOnce runs a caller's create in its own transaction, unless an earlier request with the
-// same idempotency key was carried out. See [Tx.once].
+// createOnce runs a caller's create in its own transaction. See [Tx.once].
 func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (earlier, error) {
 	end, err := s.begin(r.scopedKey)
 	if err != nil {
@@ -50,8 +48,8 @@ func (s *Store) createOnce(ctx context.Context, doing string, r request, create 
 	return e, callerError(err, "retry it later with the same Idempotency-Key")
 }
 
-// changeOnce makes a change, unless it was made before. What is remembered of it is its audit
-// entry.
+// changeOnce makes a change unless it was made before. It stores the sequence of the change's
+// audit entry with the idempotency key.
 func (t *Tx) changeOnce(o petcat.Once, change func(*Tx) error) error {
 	if o.Key == "" {
 		return change(t)
@@ -59,7 +57,7 @@ func (t *Tx) changeOnce(o petcat.Once, change func(*Tx) error) error {
 	r := request{scopedKey{key: petcat.IdempotencyKey(o.By) + " " + o.Key}, o.Fingerprint()}
 	e, err := t.once(r, func(t *Tx) (sequence int64, err error) {
 		before := t.audit
-		if err = change(t); err == nil && t.audit != before { // it may change nothing
+		if err = change(t); err == nil && t.audit != before { // else nothing changed
 			sequence = t.audit.Sequence
 		}
 		return sequence, err
@@ -71,9 +69,8 @@ func (t *Tx) changeOnce(o petcat.Once, change func(*Tx) error) error {
 	return cmp.Or[error](err, petcat.Errorf(petcat.CodeInvalidField, "this was done already").WithCause(&petcat.RepeatedError{Subject: subject}))
 }
 
-// once calls do unless an earlier request with the same idempotency key was carried out. It
-// returns that request, or an unknown one with the id that do returned. An id of 0 is not
-// remembered.
+// once calls do unless an earlier request with the same idempotency key succeeded. It returns
+// that request, or a new one with the id that do returned. An id of 0 is not stored.
 func (t *Tx) once(r request, do func(*Tx) (id int64, err error)) (e earlier, err error) {
 	found, err := t.recall([]request{r})
 	if err != nil || found[0].known {
@@ -85,16 +82,16 @@ func (t *Tx) once(r request, do func(*Tx) (id int64, err error)) (e earlier, err
 	return e, t.remember([]request{r}, map[int]int64{0: e.id})
 }
 
-// earlier is an earlier request with the same idempotency key. The column category_id also
-// holds ids of pets and orders: the fingerprint includes the operation, so an id of another
-// kind is never used.
+// earlier is an earlier request with the same idempotency key. The column category_id also has
+// ids of pets and orders. The fingerprint includes the operation, so ids of different resources
+// are never confused.
 type earlier struct {
 	known    bool
 	id       int64
-	conflict error // it was another request
+	conflict error // the requests differ
 }
 
-// recall looks for earlier requests with the same idempotency keys, one for each.
+// recall returns the earlier request with the same idempotency key for each request.
 func (t *Tx) recall(requests []request) ([]earlier, error) {
 	const query = `SELECT category_id, fingerprint FROM idempotency_keys WHERE account_id = ? AND key = ? AND created_at > ?`
 	found := make([]earlier, len(requests))
@@ -119,9 +116,8 @@ func (t *Tx) recall(requests []request) ([]earlier, error) {
 	return found, err
 }
 
-// remember saves the idempotency keys of requests, in the transaction of what they created:
-// ids by the position of the request. It replaces keys that have expired and were not deleted
-// yet.
+// remember stores the idempotency keys of requests with the ids of the created resources, by
+// index of the request. It replaces expired keys that were not deleted yet.
 func (t *Tx) remember(requests []request, created map[int]int64) error {
 	const columns = `account_id, key, fingerprint, category_id, created_at`
 	var rows [][]any

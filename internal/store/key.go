@@ -46,7 +46,7 @@ func keyDetail(k petcat.Key) detail {
 	return d
 }
 
-// insertKey gives a key its id and inserts it, if its account may have another one.
+// insertKey assigns an id to a key and inserts it, unless a customer has too many keys.
 func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petcat.Key, error) {
 	const count = `SELECT count(*) FROM api_keys WHERE account_id = ? AND (revoked_at IS NULL OR created_at > ?)`
 	if by == k.Account.Actor() {
@@ -61,7 +61,7 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petc
 	t.sequences.Key++
 	k.ID = petcat.KeyID(t.sequences.Key)
 	row := keyInto(&k)
-	row = append(row[:len(row)-1], hash[:], t.reviseAccess()) // without the last use
+	row = append(row[:len(row)-1], hash[:], t.reviseAccess()) // without UsedAt
 	return k, execRows(t, 1, insertInto("api_keys", keyColumns+", hash, revision"), ``, [][]any{row})
 }
 
@@ -109,8 +109,8 @@ func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotatio
 	})
 }
 
-// UndoRotation undoes the rotation of a key whose successor nobody has seen: the successor is
-// revoked, and the key is as it was before.
+// UndoRotation undoes a rotation whose new secret was never displayed: it revokes the successor
+// and restores the old key.
 func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error {
 	return s.Change(ctx, "undo rotation", func(t *Tx) error {
 		_, err := t.updateKey(before.ID, by, "key.unrotate", func(k petcat.Key) (petcat.Key, detail, error) {
@@ -147,8 +147,7 @@ func (t *Tx) changeKey(by petcat.Actor, id petcat.KeyID, action petcat.KeyAction
 	})
 }
 
-// updateKey writes the columns of a key that can change, as apply returns them, unless nothing
-// changes.
+// updateKey replaces a key by the result of apply, unless the key is unchanged.
 func (t *Tx) updateKey(id petcat.KeyID, by petcat.Actor, action string, apply func(petcat.Key) (petcat.Key, detail, error)) (petcat.Key, error) {
 	const update = `UPDATE api_keys SET label = ?, expires_at = ?, disabled_at = ?, revoked_at = ?, successor_id = ?, revision = ? WHERE id = ?`
 	before, err := keyByID(t, id)
@@ -163,8 +162,8 @@ func (t *Tx) updateKey(id petcat.KeyID, by petcat.Actor, action string, apply fu
 		k.Label, millis(k.ExpiresAt), millis(k.DisabledAt), millis(k.RevokedAt), int64(k.Successor), t.reviseAccess(), int64(id))
 }
 
-// revokeAll revokes all keys of an account and returns how many there were. There may be
-// thousands, and no other write can commit meanwhile, so it takes few round trips.
+// revokeAll revokes all keys of an account and returns their number. There may be thousands, and
+// the lock blocks other writes, so it takes few round trips.
 func (t *Tx) revokeAll(by petcat.Actor, account petcat.AccountID, d detail) (revoked int, err error) {
 	const live = `SELECT id FROM api_keys WHERE account_id = ? AND revoked_at IS NULL ORDER BY id`
 	const revoke = `UPDATE api_keys SET revoked_at = ?, revision = ? WHERE id = ?`
@@ -193,10 +192,9 @@ func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) err
 	return each(ctx, s, "read the keys", keyAccessInto, fn, selectKeyAccess)
 }
 
-// AccessChangesSince implements [petcat.AccessStore]. If no account, key or ban changed, it
-// reads one row, however many categories were created meanwhile. It reads the counter first:
-// the other queries may already return a change that is committed after that. The next call
-// returns it again, so nothing is missed.
+// AccessChangesSince implements [petcat.AccessStore]. It reads the counter first. If no account,
+// key or ban has changed since, that is all, even if categories were created. The other queries
+// may also return later changes: the next call returns them again, so none is missed.
 func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error) {
 	const since = ` WHERE revision > ? ORDER BY revision`
 	return read(ctx, s, "read changes of access", func(c Conn) (found petcat.AccessChange, err error) {

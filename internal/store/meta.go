@@ -11,24 +11,24 @@ import (
 	"petcat"
 )
 
-// Meta identifies a set of data.
+// Meta identifies a dataset.
 type Meta struct {
 	Environment petcat.Environment
-	Dataset     string // the dataset name
-	Created     bool   // ReadMeta created it: there was no data before
+	Dataset     string // its name
+	Created     bool   // there was no data before ReadMeta
 }
 
-// ReadMeta reads what identifies the data, or creates it if there is no data yet. It returns
-// a [petcat.UnusableError] if the data belongs to another environment than env.
-// If env is "", any environment is accepted, and new data is for production.
+// ReadMeta returns the Meta of the data, or creates it if there is no data. It returns a
+// [petcat.UnusableError] if the data belongs to an environment other than env. If env is "", it
+// accepts any environment, and new data is for production.
 func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
 	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
 	into := func(m *Meta) []any { return []any{(*string)(&m.Environment), &m.Dataset} }
 	m, err := one(c, into, nil, query)
 	if err == nil && m.Dataset == "" {
-		// Of several nodes that start at once, the first to insert decides. The rows
-		// are inserted in one order, so they cannot deadlock.
+		// If several nodes start at once, the first insert wins. All insert the rows in
+		// the same order, so they cannot deadlock.
 		fresh, name := cmp.Or(env, petcat.Production), rand.Text()
 		if _, err = c.Exec(insert, string(fresh), name, now.UTC().Format(time.RFC3339)); err == nil {
 			m, err = one(c, into, nil, query)
@@ -44,10 +44,10 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	return m, nil
 }
 
-// A note is a short named text that all processes of a deployment share. It is not part of
-// the data: no backup contains it, and it has no revision.
+// A note is a short named text that all processes of a deployment share. It is not part of the
+// data: it has no revision, and backups exclude it.
 
-// Note returns a note, "" if there is none.
+// Note returns a note, or "" if it does not exist.
 func (s *Store) Note(ctx context.Context, name string) (text string, err error) {
 	return read(ctx, s, "read the note "+name, func(c Conn) (string, error) {
 		return one(c, oneColumn[string], nil, `SELECT value FROM meta WHERE name = ?`, name)
@@ -56,12 +56,12 @@ func (s *Store) Note(ctx context.Context, name string) (text string, err error) 
 
 const setNote = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-// SetNote changes a note.
+// SetNote creates or changes a note.
 func (s *Store) SetNote(ctx context.Context, name, text string) error {
-	return s.exec(ctx, "change the note "+name, setNote, name, text)
+	return s.exec(ctx, "set the note "+name, setNote, name, text)
 }
 
-// logLevelNote is the name of the note that holds a [logLevel].
+// logLevelNote is the name of the note with a [logLevel].
 const logLevelNote = "log_level"
 
 type logLevel struct {
@@ -69,8 +69,8 @@ type logLevel struct {
 	Until time.Time  `json:"until"`
 }
 
-// LogLevel returns the lowest level that all nodes log instead of that of their settings,
-// and when that ends. The time may have passed; it is zero if no level was ever set.
+// LogLevel returns the minimum level of log lines that overrides the settings of all nodes, and
+// its expiry, which may be in the past. The expiry is zero if no level was ever set.
 func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error) {
 	var l logLevel
 	text, err := s.Note(ctx, logLevelNote)
@@ -80,9 +80,8 @@ func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time
 	return l.Level, l.Until, err
 }
 
-// SetLogLevel sets the lowest level that all nodes log until the given time. A time that has
-// passed restores the level of their settings. It adds an audit entry, because a level can
-// hide log lines.
+// SetLogLevel overrides the minimum level of log lines of all nodes until the given time. A time
+// in the past ends the override. It adds an audit entry, because a level can hide log lines.
 func (s *Store) SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error {
 	until = stored(until)
 	return s.Change(ctx, "set the log level", func(t *Tx) error {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// nodeNoted is how old a node's row may be before the node writes it again, and
-	// nodeSilence how old it may be before the node counts as gone. Both by the database's
-	// clock. After a step of that clock back, a row is from the future: then it is as old.
+	// nodeNoted is the age at which a node renews its row, nodeSilence the age at which the
+	// node counts as stopped, both by the database's clock. If that clock is set back, rows
+	// are from the future. The age is then the difference, too.
 	nodeNoted   = 5 * time.Second
 	nodeSilence = 15 * time.Second
 )
 
-// age is how long ago a node's row was written, in milliseconds.
+// age is an expression for the age of a node's row, in milliseconds.
 func (d Dialect) age() string { return `abs(` + d.Now + ` - seen_at)` }
 
-// RunningNodes reads the running nodes by their labels.
+// RunningNodes returns the running nodes by label.
 func RunningNodes(c Conn, d Dialect) ([]petcat.Node, error) {
 	return all(c, nodeInto, runningNodes+d.age()+` <= ? ORDER BY label`, nodeSilence.Milliseconds())
 }
@@ -37,9 +37,9 @@ func (s *Store) Nodes(ctx context.Context) ([]petcat.Node, error) {
 	return read(ctx, s, "read the nodes", func(c Conn) ([]petcat.Node, error) { return RunningNodes(c, s.dialect) })
 }
 
-// Beat implements [petcat.NodeStore]. It changes rows only when something is due.
+// Beat implements [petcat.NodeStore]. It writes a row only if it must change or be renewed.
 func (s *Store) Beat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
-	return write(ctx, s, "record that this node runs", func(c Conn) ([]petcat.Node, error) { return s.beat(c, n) })
+	return write(ctx, s, "record a heartbeat", func(c Conn) ([]petcat.Node, error) { return s.beat(c, n) })
 }
 
 func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
@@ -74,14 +74,14 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 
 // Leave implements [petcat.NodeStore].
 func (s *Store) Leave(ctx context.Context, id string) error {
-	return s.exec(ctx, "leave the nodes", `DELETE FROM nodes WHERE id = ?`, id)
+	return s.exec(ctx, "delete a node", `DELETE FROM nodes WHERE id = ?`, id)
 }
 
 // DrainNode implements [petcat.NodeStore].
 func (s *Store) DrainNode(ctx context.Context, by petcat.Actor, label string, drained bool) error {
 	action := map[bool]string{true: "node.drain", false: "node.resume"}[drained]
 	return s.Change(ctx, "drain a node", func(t *Tx) error {
-		missing := notFound("no running node is called %q", label)
+		missing := notFound("there is no running node %q", label)
 		n, err := one(t, nodeInto, missing, runningNodes+`label = ? AND `+s.dialect.age()+` <= ?`, label, nodeSilence.Milliseconds())
 		if err != nil || n.Drained == drained {
 			return err

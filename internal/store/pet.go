@@ -8,7 +8,7 @@ import (
 
 // CreatePet implements [petcat.PetStore].
 func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error) {
-	// A concurrent deletion of the category waits for the counter's row, and then finds the pet.
+	// A concurrent deletion of the category waits for the counter row, and then finds the pet.
 	const insert = `INSERT INTO pets (id, name, category_id, account_id, created_at)
 		SELECT ?, ?, id, ?, ? FROM categories WHERE id = ? AND deleted_at IS NULL`
 	r := request{scopedKey{c.Account, c.IdempotencyKey}, c.New.Fingerprint()}

@@ -1,15 +1,12 @@
-// Package store has every operation on what petcat keeps, with all its SQL statements, once
-// for both databases. Packages sqlite and postgres provide the [Database] that runs them, and
-// a [Dialect] for the SQL that they write differently.
+// Package store implements all operations on stored data, and contains all SQL statements, once
+// for both databases. Packages sqlite and postgres provide the [Database] that runs the
+// statements, and a [Dialect] for the SQL that differs.
 //
-// Each operation that changes what the domain keeps runs in a transaction that holds the
-// counter's row ([Tx]), together with its audit entry. An operation that fails changes
-// nothing.
+// Each change of the domain's data runs in a transaction that locks the counter row ([Tx]),
+// together with its audit entry. A failed operation changes nothing.
 //
-// It knows nothing of connections, commits, migrations and the databases' errors. If a
-// database has a faster form of an operation, its package has a method of the same name,
-// whose comment says why. When the database is unavailable, operations return the error of
-// the Database.
+// Connections, commits, migrations and database errors belong to sqlite and postgres. When the
+// database is unavailable, operations return the error of the Database.
 package store
 
 import (
@@ -25,28 +22,28 @@ import (
 	"petcat/internal/groupcommit"
 )
 
-// Store has the operations on one set of data. It is safe for concurrent use.
+// Store implements the operations on one dataset. It is safe for concurrent use.
 type Store struct {
 	db       Database
 	dialect  Dialect
 	meta     Meta
 	clock    clock.Clock
-	inFlight sync.Map // of scopedKey: creates of this process that are not answered yet
+	inFlight sync.Map // of scopedKey: creates in flight in this process
 	// accessChanged is called after each change of an account, a key or a ban.
 	accessChanged func(context.Context)
 }
 
-// New returns the operations on the data in a database.
+// New returns a Store on a database.
 func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
 	return &Store{db: db, dialect: d, meta: m, clock: c, accessChanged: func(context.Context) {}}
 }
 
 // OnAccessChange sets a function that is called after each committed change of an account, a
-// key or a ban by this process, before the caller gets the answer. Call it before the store
-// is used concurrently.
+// key or a ban by this process, before the operation returns. Call it before the store is used
+// concurrently.
 func (s *Store) OnAccessChange(fn func(context.Context)) { s.accessChanged = fn }
 
-// Dataset returns the dataset name: the random name that the data got when it was created.
+// Dataset returns the dataset name, which is random and set when the data is created.
 func (s *Store) Dataset() string { return s.meta.Dataset }
 
 // Environment returns the environment that the data belongs to.
@@ -55,8 +52,7 @@ func (s *Store) Environment() petcat.Environment { return s.meta.Environment }
 // Created reports whether opening this store created the data.
 func (s *Store) Created() bool { return s.meta.Created }
 
-// Change runs fn in a transaction that holds the counter's row, for work that is no
-// operation of the domain. See [Database].
+// Change runs fn in a transaction that locks the counter row. See [Database].
 func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
 	return s.change(ctx, Work{Doing: doing}, fn)
 }
@@ -75,13 +71,13 @@ func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
 	return err
 }
 
-// change runs fn in a transaction that holds the counter's row, and returns its result after
-// the commit.
+// change runs fn in a transaction that locks the counter row, and returns its result after the
+// commit.
 func change[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
 	return result(func(fn func(*Tx) error) error { return s.change(ctx, w, fn) }, fn)
 }
 
-// write runs fn in a transaction that does not hold the counter's row, and returns its result
+// write runs fn in a transaction without the lock on the counter row, and returns its result
 // after the commit.
 func write[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
 	return result(func(fn func(Conn) error) error { return s.db.Write(ctx, doing, fn) }, fn)
@@ -92,8 +88,8 @@ func read[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, 
 	return result(func(fn func(Conn) error) error { return s.db.Read(ctx, doing, fn) }, fn)
 }
 
-// result returns the result of fn, which run runs. If run fails, fn may still be running, so
-// its result is not read.
+// result calls run with a function that calls fn, and returns the result of fn. If run fails,
+// fn may still be running, so its result is not read.
 func result[C, T any](run func(func(C) error) error, fn func(C) (T, error)) (T, error) {
 	var v, none T
 	err := run(func(c C) (err error) {
@@ -106,12 +102,12 @@ func result[C, T any](run func(func(C) error) error, fn func(C) (T, error)) (T, 
 	return v, nil
 }
 
-// list reads some rows.
+// list returns the rows of a query.
 func list[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args ...any) ([]T, error) {
 	return read(ctx, s, doing, func(c Conn) ([]T, error) { return all(c, into, query, args...) })
 }
 
-// listEach reads the rows of a query for each of several arguments, in their order.
+// listEach returns the rows of a query for each element of args, in order.
 func listEach[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args [][]any) ([]T, error) {
 	return read(ctx, s, doing, func(c Conn) (rows []T, err error) {
 		err = c.QueryEach(func(_ int, scan Scan) error {
@@ -124,8 +120,8 @@ func listEach[T any](ctx context.Context, s *Store, doing string, into columns[T
 	})
 }
 
-// each calls fn for every row of a query, which may take long before the first one. It stops
-// at the first error of fn, and returns it unchanged: it is not one of the database.
+// each calls fn for every row of a query; the first row may take long. It stops at the first
+// error of fn and returns it unchanged, because it is not a database error.
 func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
 	var stopped error
 	var v T // one for all of a million rows
@@ -143,25 +139,25 @@ func each[T any](ctx context.Context, s *Store, doing string, into columns[T], f
 	return cmp.Or(stopped, err)
 }
 
-// Exec commits one statement without holding the counter's row, and returns how many rows it
-// changed.
+// Exec commits one statement without the lock on the counter row, and returns the number of
+// changed rows.
 func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
 	return write(ctx, s, doing, func(c Conn) (int64, error) { return c.Exec(query, args...) })
 }
 
-// exec is Exec for who does not ask how many.
+// exec is Exec without the number of changed rows.
 func (s *Store) exec(ctx context.Context, doing, query string, args ...any) error {
 	_, err := s.Exec(ctx, doing, query, args...)
 	return err
 }
 
-// Now returns the time of the wall clock in whole milliseconds, as it is stored.
+// Now returns the wall-clock time in whole milliseconds, the precision of stored times.
 func Now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
 
-// stored returns a time in UTC and whole milliseconds, as it is stored. The zero time stays.
+// stored returns a time in UTC and whole milliseconds, the precision of stored times.
 func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// millis returns a time in Unix milliseconds. The zero time is NULL.
+// millis returns a time in Unix milliseconds, nil for the zero time.
 func millis(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -177,8 +173,8 @@ func invalid(format string, args ...any) error {
 	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
 }
 
-// SubmitError translates an error of the queue of writes into an error of the domain. It
-// returns errors of a commit unchanged.
+// SubmitError translates an error of the write queue into an error of the domain. It returns
+// errors of a commit unchanged.
 func SubmitError(err error) error {
 	switch {
 	case errors.Is(err, groupcommit.ErrFull):
@@ -194,9 +190,9 @@ func SubmitError(err error) error {
 	}
 }
 
-// callerError gives an error of a write a message for callers of the API. The error itself,
-// whose message is for operators, becomes its cause. then is the advice if it is unknown
-// whether the write happened.
+// callerError returns a write's error with a message for API callers. The error itself, whose
+// message is for operators, becomes the cause. then is the advice if the outcome of the write
+// is unknown.
 func callerError(err error, then string) error {
 	switch {
 	case err == nil || petcat.CodeOf(err) != petcat.CodeServiceUnavailable:
@@ -208,7 +204,7 @@ func callerError(err error, then string) error {
 	}
 }
 
-// Unavailable returns the error service_unavailable, with a message for callers of the API.
+// Unavailable returns the error service_unavailable with a message for API callers.
 func Unavailable(message string, cause error) error {
 	return petcat.Errorf(petcat.CodeServiceUnavailable, "%s", message).WithCause(cause)
 }

@@ -10,7 +10,7 @@ import (
 	"petcat/internal/groupcommit"
 )
 
-// TestSubmitError: whoever asked for a write is told whether it may have happened.
+// TestSubmitError: errors of the write queue say whether the write may have happened.
 func TestSubmitError(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -19,13 +19,13 @@ func TestSubmitError(t *testing.T) {
 	}{
 		{"full", groupcommit.ErrFull, false},
 		{"closed", groupcommit.ErrClosed, false},
-		{"stopped", fmt.Errorf("%w: %v", groupcommit.ErrStopped, petcat.ErrOutcomeUnknown), false}, //nolint:errorlint // of others
+		{"stopped", fmt.Errorf("%w: %v", groupcommit.ErrStopped, petcat.ErrOutcomeUnknown), false}, //nolint:errorlint // the outcome of other writes is unknown, not of this one
 		{"abandoned", fmt.Errorf("%w: %w", groupcommit.ErrAbandoned, context.Canceled), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := SubmitError(c.err)
 			if petcat.CodeOf(got) != petcat.CodeServiceUnavailable {
-				t.Errorf("the code is %s", petcat.CodeOf(got))
+				t.Errorf("got the code %s, want service_unavailable", petcat.CodeOf(got))
 			}
 			if errors.Is(got, petcat.ErrOutcomeUnknown) != c.unknown || !errors.Is(got, c.err) {
 				t.Errorf("got %v", got)
@@ -34,7 +34,7 @@ func TestSubmitError(t *testing.T) {
 	}
 	failure := errors.New("disk full")
 	if got := SubmitError(failure); !errors.Is(got, failure) || petcat.CodeOf(got) == petcat.CodeServiceUnavailable {
-		t.Errorf("an error of a commit became %v", got)
+		t.Errorf("an error of a commit was translated to %v", got)
 	}
 	if SubmitError(nil) != nil {
 		t.Error("success became an error")

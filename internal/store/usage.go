@@ -14,8 +14,8 @@ const (
 	sums         = `sum(requests), sum(minute_refused), sum(day_refused), sum(ban_refused), sum(key_refused), sum(failed), sum(bytes)`
 )
 
-// addUsage adds counts to rows of a table of them, or inserts the rows. Each begins with the
-// columns of its key. A statement has at most size rows.
+// addUsage adds counts to the rows of a table, or inserts the rows. The values of the key come
+// first in each row. A statement has at most size rows.
 func addUsage(c Conn, size int, table, key string, rows [][]any) error {
 	return execRows(c, size, insertInto(table+` AS u`, key+", "+usageColumns), onConflict(key, usageColumns, `$ = u.$ + excluded.$`), rows)
 }
@@ -28,15 +28,15 @@ func countsInto(c *petcat.UsageCounts) []any {
 	return []any{&c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
 }
 
-// AddUsage implements [petcat.UsageStore]. It does not hold the counter's row, which
-// creates on several nodes wait for.
+// AddUsage implements [petcat.UsageStore]. It does not lock the counter row, so creates do not
+// wait for it.
 func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	const (
 		number = `INSERT INTO usage_nodes AS n (node, number, seen_at, ended) VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE
 			SET number = excluded.number, seen_at = excluded.seen_at, ended = excluded.ended, killed_at = NULL WHERE n.number < excluded.number`
 		later = `$ = CASE WHEN u.$ > excluded.$ THEN u.$ ELSE excluded.$ END`
 	)
-	return s.db.Write(ctx, "add to the usage history", func(c Conn) error {
+	return s.db.Write(ctx, "add usage", func(c Conn) error {
 		added, err := c.Exec(number, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
 		if err != nil || added == 0 {
 			return err
@@ -53,19 +53,19 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	})
 }
 
-// NoteKilledNodes marks nodes as killed that have not ended, and that have written nothing
-// to the usage history for the duration silence.
-func (s *Store) NoteKilledNodes(ctx context.Context, silence time.Duration) error {
+// MarkKilledNodes marks nodes as killed that wrote no batch for the duration silence and did not
+// stop.
+func (s *Store) MarkKilledNodes(ctx context.Context, silence time.Duration) error {
 	const note = `UPDATE usage_nodes SET killed_at = ? WHERE NOT ended AND killed_at IS NULL AND seen_at <= ?`
 	now := Now(s.clock)
-	return s.exec(ctx, "look for nodes that were killed", note, now.UnixMilli(), now.Add(-silence).UnixMilli())
+	return s.exec(ctx, "mark killed nodes", note, now.UnixMilli(), now.Add(-silence).UnixMilli())
 }
 
 const (
 	secondsPerHour = 3600
 	hoursPerDay    = 24
-	// askedHours looks up each hour by itself: the primary key of SQLite begins with the
-	// hour. The CROSS JOIN makes SQLite read the tables in that order.
+	// askedHours makes SQLite look up each hour, because its primary key begins with the hour.
+	// The CROSS JOIN sets the order of the tables.
 	askedHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM hours WHERE at < ?)`
 	fromHours  = ` FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = ?`
 )
@@ -80,7 +80,7 @@ func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64
 
 // Usage implements [petcat.UsageStore].
 func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error) {
-	// Other transactions move hours into days: one statement sees each count once.
+	// A single statement counts hours once that other transactions merge into days.
 	const (
 		query = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)
 			SELECT 3600000 * (u.hour - u.hour % ?) AS period, ` + sums + ` FROM (
@@ -92,9 +92,9 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 	now, account := Now(s.clock), int64(q.Account)
 	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
 	length := int64(q.Step.Length() / time.Hour)
-	from, to := max(ceilHours(q.From, length), kept(q.Step)), ceilHours(q.To, length) // the first hour, and the one after the last
+	from, to := max(ceilHours(q.From, length), kept(q.Step)), ceilHours(q.To, length) // the first hour, and the hour after the last
 	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
-	// A node that was away for long may still have added to older hours.
+	// A node that was disconnected for long may have added to older hours.
 	first := max(from, kept(petcat.UsageByHour)-hoursPerDay)
 	return read(ctx, s, "read the usage history", func(c Conn) (h petcat.UsageHistory, err error) {
 		h.Periods, err = all(c, func(p *petcat.UsagePeriod) []any {
@@ -113,7 +113,7 @@ func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHis
 	})
 }
 
-// ceilHours returns the first hour, at a moment or later, in which a period begins.
+// ceilHours returns the first hour at or after a time in which a period begins.
 func ceilHours(t time.Time, length int64) int64 {
 	seconds := length * secondsPerHour
 	return (t.Unix() + seconds - 1) / seconds * length
@@ -130,18 +130,18 @@ func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.Ac
 			UNION ALL SELECT account_id, ` + usageColumns + ` FROM usage_days WHERE day >= ? AND day < ?) AS u
 		JOIN accounts AS a ON a.id = u.account_id GROUP BY u.account_id, a.name HAVING ` + by + ` > 0
 		ORDER BY ` + by + ` DESC, u.account_id LIMIT ?`
-	return list(ctx, s, "compare accounts", func(u *petcat.AccountUsage) []any {
+	return list(ctx, s, "read the largest accounts", func(u *petcat.AccountUsage) []any {
 		return append([]any{(*int64)(&u.Account), &u.Name}, countsInto(&u.UsageCounts)...)
 	}, query, ceilHours(q.From, 1), ceilHours(q.To, 1), ceilHours(q.From, hoursPerDay)/hoursPerDay, ceilHours(q.To, hoursPerDay)/hoursPerDay, q.Limit)
 }
 
-// foldHours moves some hours that are older than [petcat.UsageHours] into days, and returns
-// how many. Any node may do it, and several at once.
+// foldHours merges some hours that are older than [petcat.UsageHours] into days, and returns
+// their number. Several nodes may do so concurrently.
 func (s *Store) foldHours(ctx context.Context) (int64, error) {
 	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
 		RETURNING account_id, hour, ` + usageColumns
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
-	return write(ctx, s, "fold old hours of the usage history", func(c Conn) (int64, error) {
+	return write(ctx, s, "merge old hours of usage", func(c Conn) (int64, error) {
 		counts, err := all(c, countInto, take, before, s.dialect.CleanRows)
 		if err != nil {
 			return 0, err
@@ -149,16 +149,16 @@ func (s *Store) foldHours(ctx context.Context) (int64, error) {
 		for i := range counts {
 			counts[i].Hour /= hoursPerDay
 		}
-		// In one order, so that two nodes cannot wait for each other in a circle.
+		// Sorted, so that two nodes cannot deadlock.
 		slices.SortFunc(counts, func(a, b petcat.UsageCount) int {
 			return cmp.Or(cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Account, b.Account))
 		})
-		// A statement cannot add to a row twice.
+		// PostgreSQL cannot update a row twice in one statement.
 		return int64(len(counts)), addUsage(c, 1, "usage_days", "account_id, day", rowsOf(counts, countInto))
 	})
 }
 
-// refusalRetention is how long refusals are kept after the last one of their group.
+// refusalRetention is the retention of a group of rejections after its last one.
 const refusalRetention = 30 * 24 * time.Hour
 
 const (
@@ -183,7 +183,7 @@ func (s *Store) Refusals(ctx context.Context, account petcat.AccountID) ([]petca
 // FindRefusal implements [petcat.UsageStore].
 func (s *Store) FindRefusal(ctx context.Context, requestID string) (petcat.Refusal, error) {
 	const query = `SELECT ` + refusalColumns + ` FROM recent_refusals WHERE request_id = ? ORDER BY last_at DESC LIMIT 1`
-	return read(ctx, s, "find a refusal", func(c Conn) (petcat.Refusal, error) {
+	return read(ctx, s, "find a rejection", func(c Conn) (petcat.Refusal, error) {
 		return one(c, refusalInto, notFound("no recent refusal or failure has this X-Request-Id"), query, requestID)
 	})
 }
