@@ -7,28 +7,27 @@ import (
 	"petcat/internal/clock"
 )
 
-// maxCounts bounds the memory of a bucket to about 2 MB. Past it, newcomers of that minute
-// share one count.
+// maxCounts bounds the memory of a bucket to about 2 MB. Beyond it, new keys of that minute share
+// one count.
 const maxCounts = 65_536
 
-// Bucket limits what each of many may do in each UTC minute, on this node alone: failed
-// credentials of an address, or requests of an account that are not charged. Use
-// [NewBucket].
+// Bucket limits events by key in each UTC minute, on this node alone: failed credentials of an
+// address, or free requests of an account. Use [NewBucket].
 type Bucket[K comparable] struct {
 	clock clock.Clock
 	limit int64
 
 	mu     sync.Mutex
-	minute int64       // index of the minute that counts holds; guarded by mu
-	counts map[K]int64 // that of the zero K is shared; guarded by mu
+	minute int64       // index of the minute of counts; guarded by mu
+	counts map[K]int64 // the count of the zero K is shared; guarded by mu
 }
 
-// NewBucket returns a bucket that allows limit a minute for each K.
+// NewBucket returns a bucket that allows limit events a minute for each K.
 func NewBucket[K comparable](c clock.Clock, limit int64) *Bucket[K] {
 	return &Bucket[K]{clock: c, limit: limit, counts: make(map[K]int64)}
 }
 
-// BucketDecision is the answer of a [Bucket].
+// BucketDecision is the result of a [Bucket].
 type BucketDecision struct {
 	Refused    bool
 	Now        int64 // nanoseconds since the Unix epoch
@@ -36,13 +35,13 @@ type BucketDecision struct {
 	RetryAfter int64 // as in [Decision]
 }
 
-// Limit returns how much each may do in a minute.
+// Limit returns the limit for each key.
 func (b *Bucket[K]) Limit() int64 { return b.limit }
 
-// Peek returns the state of k, and counts nothing.
+// Peek returns the state of k without counting an event.
 func (b *Bucket[K]) Peek(k K) BucketDecision { return b.take(k, 0) }
 
-// Take counts one of k, or refuses it.
+// Take counts an event of k, or rejects it.
 func (b *Bucket[K]) Take(k K) BucketDecision { return b.take(k, 1) }
 
 func (b *Bucket[K]) take(k K, n int64) BucketDecision {

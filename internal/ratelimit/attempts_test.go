@@ -30,7 +30,7 @@ func TestBucket(t *testing.T) {
 	want(t, "the next minute", b.Take("a").Minute.Remaining, 599)
 }
 
-// Past 65,536 in a minute, newcomers share one count.
+// After 65,536 keys in a minute, new keys share one count.
 func TestBucketIsBounded(t *testing.T) {
 	c := clocktest.NewManual(noon)
 	b := ratelimit.NewBucket[int](c, 10)

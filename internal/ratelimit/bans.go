@@ -9,34 +9,34 @@ import (
 	"petcat"
 )
 
-// bans knows the bans of all keys, and counts the early retries that keys make on this node.
+// bans has the bans of all keys, and counts early retries on this node.
 type bans struct {
 	Options
 
-	stop   chan struct{} // closed to end saving
+	stop   chan struct{} // closed to stop saving
 	saving sync.WaitGroup
 
 	mu   sync.RWMutex
-	keys map[petcat.KeyID]*history // guarded by mu; only keys that were refused or banned
+	keys map[petcat.KeyID]*history // only rejected or banned keys; guarded by mu
 }
 
 // history is a key's recent bans and early retries.
 type history struct {
 	minute int64 // index of the minute of first and early
-	first  int64 // when the key was first refused, nanoseconds
-	early  int64 // its early retries
+	first  int64 // time of the first rejection, nanoseconds
+	early  int64 // number of early retries
 	ban    petcat.Ban
 }
 
-// inForce reports whether the ban, enforced or not, has not ended. A ban that ends later
-// than a new one would was imposed before the clock was set back, and is over: nobody is
-// shut out for longer than announced.
+// inForce reports whether the ban, enforced or not, has not ended. A ban that would end later
+// than a new ban was imposed before the clock was set back. It counts as ended, so that no ban
+// lasts longer than announced.
 func (h *history) inForce(now int64) bool {
 	at := time.Unix(0, now)
 	return h.ban.LiftedAt.IsZero() && at.Before(h.ban.EndsAt) && h.ban.EndsAt.Sub(at) <= petcat.BanDuration(h.ban.Level)+time.Minute
 }
 
-// end returns the end (a Unix second) of the ban that a key serves, or 0.
+// end returns the end (Unix time) of the enforced ban of a key, or 0.
 func (b *bans) end(key petcat.KeyID) int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -47,8 +47,8 @@ func (b *bans) end(key petcat.KeyID) int64 {
 	return h.ban.EndsAt.Unix()
 }
 
-// refuse answers a request that a spent quota refuses. It counts early retries, warns and
-// bans.
+// refuse returns the decision for a request whose quota is spent. It counts early retries, warns
+// and bans.
 func (b *bans) refuse(c Charge, u Usage) Decision {
 	d := u.Answer(u.Verdict(), c.Key)
 	early, ban := b.retried(c, u.Now)
@@ -65,8 +65,8 @@ func (b *bans) refuse(c Charge, u Usage) Decision {
 	return d
 }
 
-// retried counts a refused request of a key. It returns the key's early retries, or the ban
-// that they lead to, one level above the last. While a ban is in force, nothing adds to it.
+// retried counts a rejected request of a key. It returns the number of early retries, or a new
+// ban, one level above the last one. It counts nothing while a ban is in force.
 func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,8 +87,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 	level := h.ban.Next(at)
 	ban = &petcat.Ban{
 		Key: c.Key, Account: c.Account, Level: level,
-		// Stores keep milliseconds; the start must come back from them unchanged, because
-		// it tells one ban of a key from another.
+		// The start identifies a ban of a key, and is stored in milliseconds.
 		StartedAt:    at.Truncate(time.Millisecond),
 		EndsAt:       at.Add(petcat.BanDuration(level) + time.Second - 1).Truncate(time.Second),
 		EarlyRetries: int(h.early), Shadow: b.Bans == petcat.ShadowBans,
@@ -97,9 +96,8 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 	return 0, ban
 }
 
-// apply makes a ban hold that was imposed, lifted or loaded elsewhere. An older ban than
-// the known one changes nothing, and a lifted ban stays lifted. A limiter that enforces
-// bans has no use for shadow bans.
+// apply is [Limiter.ApplyBan]. It ignores bans older than the known ban of the key, keeps a
+// lifted ban lifted, and ignores shadow bans if bans are enforced.
 func (b *bans) apply(ban petcat.Ban) {
 	if b.Bans == petcat.BansOff || ban.Shadow && b.Bans == petcat.EnforceBans {
 		return
@@ -113,8 +111,7 @@ func (b *bans) apply(ban petcat.Ban) {
 	}
 }
 
-// history returns what is remembered of a key, and begins to remember it. The caller holds
-// mu.
+// history returns the history of a key, and creates it if necessary. The caller must hold mu.
 func (b *bans) history(key petcat.KeyID) *history {
 	h := b.keys[key]
 	if h == nil {
@@ -124,7 +121,7 @@ func (b *bans) history(key petcat.KeyID) *history {
 	return h
 }
 
-// sweep forgets the keys whose early retries and bans no longer matter.
+// sweep removes the keys whose early retries and bans no longer matter.
 func (b *bans) sweep(now int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,19 +130,19 @@ func (b *bans) sweep(now int64) {
 	})
 }
 
-// save saves a ban in the background: no request waits for the store, and a ban holds from
-// the moment that it is imposed. If it cannot be saved, it is tried again each second until
-// it has ended, and once more at the end of the process.
+// save saves a ban in the background, so that no request waits for the store; the ban is already
+// in force. It retries every second until the ban has ended, and once more when the process
+// stops.
 func (b *bans) save(ban petcat.Ban) {
 	for stopping := false; ; {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // a ban outlives the request that led to it
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // a ban outlives its request
 		err := b.SaveBan(ctx, ban)
 		cancel()
 		if err == nil {
 			return
 		}
 		if stopping || petcat.CodeOf(err) == petcat.CodeNotFound || !b.Clock.Read().Time().Before(ban.EndsAt) {
-			b.Logger.Error("a ban was not saved and ends with this process", "key", ban.Key, "error", err)
+			b.Logger.Error("ban not saved; it ends when this process stops", "key", ban.Key, "error", err)
 			return
 		}
 		select {

@@ -16,14 +16,14 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// exhaust spends the minute of a charge, and one request more.
+// exhaust spends the quota of the minute and sends one more request.
 func (s *service) exhaust(c ratelimit.Charge) {
 	s.t.Helper()
 	for s.spend(c).Verdict == ratelimit.Admitted {
 	}
 }
 
-// untilBanned sends early retries until the key is banned, and returns how many it took.
+// untilBanned sends early retries until the key is banned, and returns their number.
 func (s *service) untilBanned(c ratelimit.Charge, most int) (early int) {
 	s.t.Helper()
 	s.exhaust(c)
@@ -42,7 +42,7 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 		s.exhaust(c)
 		s.clock.Advance(petcat.EarlyRetryGrace)
-		for range 500 { // were under way
+		for range 500 { // in flight when the quota ran out
 			want(t, "within the grace", s.spend(c).Verdict, ratelimit.MinuteSpent)
 		}
 		s.clock.Advance(1)
@@ -83,11 +83,11 @@ func (s *service) calls() int {
 	return 0
 }
 
-// A caller who waits as told is never early, however many its processes are.
-func TestPoliteCallersAreNotBanned(t *testing.T) {
+// Clients that obey Retry-After are never banned, even with many processes on one key.
+func TestObedientClientsAreNotBanned(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000_000}}
-		waits := make([]time.Duration, 90) // a fleet of processes, and when each may come again
+		waits := make([]time.Duration, 90) // until the next request of each process
 		for range 3 * 60 * 10 {
 			for i := range waits {
 				if waits[i] -= 100 * time.Millisecond; waits[i] <= 0 {
@@ -102,8 +102,8 @@ func TestPoliteCallersAreNotBanned(t *testing.T) {
 	})
 }
 
-// The ladder, and one level down for each clean day.
-func TestLadder(t *testing.T) {
+// Bans get longer, and the level decreases by one for each day without a ban.
+func TestBanLevels(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 2, PerDay: 1_000_000}}
 		for i, length := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 6 * time.Hour} {
@@ -137,7 +137,7 @@ func TestBanModes(t *testing.T) {
 	}
 }
 
-// Bans that were imposed, lifted or loaded elsewhere.
+// Bans that other nodes imposed, or that were lifted or loaded.
 func TestApplyBan(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
@@ -151,11 +151,11 @@ func TestApplyBan(t *testing.T) {
 			ban     petcat.Ban
 			verdict ratelimit.Verdict
 		}{
-			{"a shadow ban does not matter", shadow, ratelimit.Admitted},
+			{"a shadow ban is ignored", shadow, ratelimit.Admitted},
 			{"a ban", ban, ratelimit.Banned},
 			{"an older ban changes nothing", older, ratelimit.Banned},
 			{"lifted", lifted, ratelimit.Admitted},
-			{"old news of the ban", ban, ratelimit.Admitted},
+			{"the ban before it was lifted", ban, ratelimit.Admitted},
 		} {
 			s.ApplyBan(step.ban)
 			want(t, step.what, s.spend(c).Verdict, step.verdict)
@@ -166,8 +166,8 @@ func TestApplyBan(t *testing.T) {
 	})
 }
 
-// A ban that was imposed before the clock was set back shuts nobody out for longer.
-func TestBanAndAClockThatIsSet(t *testing.T) {
+// A ban that was imposed before the clock was set back does not last longer.
+func TestBanAfterClockIsSetBack(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 		s.untilBanned(c, 1_000)
@@ -177,13 +177,13 @@ func TestBanAndAClockThatIsSet(t *testing.T) {
 	})
 }
 
-// saver saves bans, or fails.
+// saver is a store of bans that may fail.
 type saver struct {
 	*ratelimit.Limiter
 
 	log   strings.Builder
 	mu    sync.Mutex
-	fail  func(ctx context.Context, b petcat.Ban) error // guarded by mu; nil: it saves
+	fail  func(ctx context.Context, b petcat.Ban) error // guarded by mu; nil: no failure
 	asked int                                           // guarded by mu
 	saved []petcat.KeyID                                // guarded by mu
 }
@@ -210,7 +210,7 @@ func (s *saver) set(fail func(ctx context.Context, b petcat.Ban) error) {
 	s.fail = fail
 }
 
-// ban has keys banned: their quota is spent from the beginning.
+// ban bans keys, whose quota is 0.
 func (s *saver) ban(t *testing.T, keys ...petcat.KeyID) {
 	t.Helper()
 	for n := range 102 {
@@ -226,8 +226,7 @@ func (s *saver) ban(t *testing.T, keys ...petcat.KeyID) {
 	synctest.Wait()
 }
 
-// wantSaved checks which bans were saved and how often the store was asked since the last
-// look.
+// wantSaved checks the saved bans and the number of calls since the last check.
 func (s *saver) wantSaved(t *testing.T, asked int, keys ...petcat.KeyID) {
 	t.Helper()
 	synctest.Wait()
@@ -306,7 +305,7 @@ func TestBansAreSaved(t *testing.T) {
 	}
 }
 
-// Early retries count within one minute of the clock.
+// Early retries are counted within a clock minute.
 func TestEarlyRetriesOfOneMinute(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 1, PerDay: 1_000_000}}

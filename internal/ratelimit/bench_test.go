@@ -9,7 +9,7 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// BenchmarkSpend measures a decision of a node that serves alone.
+// BenchmarkSpend measures a decision of a single node.
 func BenchmarkSpend(b *testing.B) {
 	l := ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), DayUsed: nothingUsed, Bans: petcat.EnforceBans})
 	defer l.Close()
@@ -22,7 +22,7 @@ func BenchmarkSpend(b *testing.B) {
 	}
 }
 
-// BenchmarkMillionAccounts measures the memory of each account that was active today.
+// BenchmarkMillionAccounts measures the memory for each account that was active today.
 func BenchmarkMillionAccounts(b *testing.B) {
 	const accounts = 1_000_000
 	for range b.N {

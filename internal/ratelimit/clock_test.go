@@ -11,19 +11,19 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// trueTime is the time of the counters, and of callers.
+// trueTime is the time of the counters and of clients.
 type trueTime struct {
 	now   int64
-	there time.Duration // how long the next call takes on its way to the counters
-	back  time.Duration // and on its way back
+	there time.Duration // latency of the next call to the counters
+	back  time.Duration // latency of its answer
 }
 
-// nodeClock is a node's clock beside the true time.
+// nodeClock is the clock of a node, which differs from the true time.
 type nodeClock struct {
 	of     *trueTime
-	wall   time.Duration // how far the wall clock is ahead
-	asleep time.Duration // how long the monotonic clock stood still
-	rate   float64       // how much the monotonic clock runs faster
+	wall   time.Duration // lead of the wall clock
+	asleep time.Duration // time for which the monotonic clock stopped
+	rate   float64       // drift of the monotonic clock
 }
 
 func (c *nodeClock) Read() clock.Reading {
@@ -34,7 +34,7 @@ func (c *nodeClock) Read() clock.Reading {
 // Read implements [clock.Clock] for the counters.
 func (w *trueTime) Read() clock.Reading { return clock.Reading{Wall: w.now} }
 
-// slowCounters are counters far away.
+// slowCounters are counters with network latency.
 type slowCounters struct {
 	counters
 
@@ -49,9 +49,9 @@ func (c *slowCounters) Charge(ctx context.Context, charges []petcat.QuotaCharge)
 	return counts, err
 }
 
-// A caller who waited as told is admitted, by any node, whatever happens to the clock of
-// one node. All begins 30 s into a minute.
-func TestWhoWaitedIsAdmitted(t *testing.T) {
+// A client that waited for Retry-After is admitted by every node, whatever happens to the clock
+// of one node. Each case starts 30 s into a minute.
+func TestAdmittedAfterRetryAfter(t *testing.T) {
 	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
 	for _, c := range []struct {
 		name           string

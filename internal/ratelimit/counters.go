@@ -15,28 +15,27 @@ import (
 )
 
 const (
-	// silence is how long a call waits for its answer, how long a request waits for its
-	// turn, and for how long no call must have been answered before memory decides. With
-	// 250 ms, a busy database without any fault let most accounts exceed their quotas.
+	// silence is the timeout of a call, the maximum time that a request waits in the queue,
+	// and the time without answers after which memory decides. With 250 ms, a busy but
+	// healthy database let most accounts exceed their quotas.
 	silence = time.Second
-	// trust is how long memory decides at most; after that, requests are refused.
+	// trust is the maximum time that memory decides; later requests get 503.
 	trust = 30 * time.Second
-	// Requests that arrive while a call is under way share the next one, which waits for it
-	// no longer than overtake: two calls at once would be half as large, and cost a tenth more.
+	// Requests that arrive during a call share the next call, which starts after overtake if
+	// the first is still running: two parallel calls would be half as large and cost 10 % more.
 	requestsInCall, overtake = 64, 5 * time.Millisecond
-	// maxWaiting is more requests than the counters decide within silence.
+	// maxWaiting exceeds the number of requests that the counters decide within silence.
 	maxWaiting = 16_384
 )
 
-// ErrSilent says that the counters do not answer, so that memory decides.
+// ErrSilent: the counters do not answer, so memory decides.
 var ErrSilent = errors.New("the counters do not answer")
 
-// ErrAway says that the counters have not answered for so long that memory is not trusted.
+// ErrAway: the counters have not answered for so long that memory is not trusted either.
 var ErrAway = errors.New("the counters have not answered for 30 seconds")
 
-// errOverloaded: too many requests wait, or the request's call failed while others were
-// answered. Such requests are never admitted from memory, so that a quota is exact under any
-// load.
+// errOverloaded: too many requests wait, or the call of the request failed while other calls were
+// answered. Memory never admits such requests, so that quotas are exact under any load.
 var errOverloaded = errors.New("too many requests wait to be counted")
 
 // pending is a request that waits for the counters.
@@ -44,13 +43,13 @@ type pending struct {
 	petcat.QuotaCharge
 
 	since int64           // monotonic
-	live  context.Context //nolint:containedctx // ends when nobody waits for it
+	live  context.Context //nolint:containedctx // canceled when the caller no longer waits
 
 	got petcat.QuotaCount
 }
 
-// expired keeps requests from being charged whose callers have been answered, or would be
-// answered too late.
+// expired returns an error for requests whose callers no longer wait, or waited too long, so that
+// they are not charged.
 func expired(r *pending, now clock.Reading) (err error) {
 	if r.live.Err() != nil {
 		err = ErrSilent
@@ -60,31 +59,32 @@ func expired(r *pending, now clock.Reading) (err error) {
 	return err
 }
 
-// pulse knows whether the counters answer.
+// pulse tracks whether the counters answer.
 type pulse struct {
 	logger *slog.Logger
 
 	mu       sync.Mutex
-	answered int64 // monotonic, when a call was answered last; guarded by mu
-	// live ends when the counters fall silent; all requests that wait share it. Guarded by mu.
-	live  context.Context //nolint:containedctx // it belongs to no single request
+	answered int64 // monotonic time of the last answer; guarded by mu
+	// live is canceled when the counters fall silent. All waiting requests share it. Guarded
+	// by mu.
+	live  context.Context //nolint:containedctx // shared by requests
 	end   context.CancelFunc
-	ended int64 // monotonic, when live ended; 0: the counters answer; guarded by mu
+	ended int64 // monotonic time when live was canceled; 0: the counters answer; guarded by mu
 }
 
-// heard notes that a call was answered.
+// heard records an answer.
 func (p *pulse) heard(at int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answered = max(p.answered, at)
 	if p.live == nil || p.ended != 0 {
-		p.live, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // it belongs to no single request
+		p.live, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // shared by requests
 		p.ended = 0
-		p.logger.Info("the database decides the limits")
+		p.logger.Info("rate limits are decided by the database")
 	}
 }
 
-// judge decides what becomes of the requests of a failed call; nil: that is still open.
+// judge returns the error for the requests of a failed call, or nil if it is too early to tell.
 func (p *pulse) judge(sent, now int64, cause error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *pulse) judge(sent, now int64, cause error) error {
 	case p.ended == 0:
 		p.ended = now
 		p.end()
-		p.logger.Error("the database does not decide the limits; this node decides from memory, for 30 seconds at most", "error", cause)
+		p.logger.Error("the database does not answer rate-limit calls; this node decides from memory for up to 30 seconds", "error", cause)
 	}
 	return ErrSilent
 }
@@ -114,7 +114,7 @@ func (l *Limiter) Err() error {
 	return ErrSilent
 }
 
-// ask has the counters decide a request.
+// ask sends a request to the counters, unless they are silent.
 func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	l.pulse.mu.Lock()
 	live, silent := l.pulse.live, l.pulse.ended != 0
@@ -125,10 +125,10 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	return l.call(live, q)
 }
 
-// call has the counters decide a request whether they answer or not.
+// call sends a request to the counters.
 func (l *Limiter) call(live context.Context, q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono, live: live}
-	for err = petcat.ErrAccountHeld; errors.Is(err, petcat.ErrAccountHeld); { // until its time is over
+	for err = petcat.ErrAccountHeld; errors.Is(err, petcat.ErrAccountHeld); { // until the request expires
 		err = l.calls.Submit(live, r)
 	}
 	if err != nil && (live.Err() != nil || errors.Is(err, ErrSilent)) {
@@ -137,8 +137,9 @@ func (l *Limiter) call(live context.Context, q petcat.QuotaCharge) (got petcat.Q
 	return r.got, err
 }
 
-// charge has requests decided in one call. A call is never repeated, because the first one
-// may have counted, unless an account was held: then each request takes another turn.
+// charge sends requests to the counters in one call. It never repeats a call, which may have
+// counted although it failed. If an account was locked, nothing was counted, and each request is
+// submitted again.
 func (l *Limiter) charge(group []*pending) error {
 	slices.SortStableFunc(group, func(a, b *pending) int { return cmp.Compare(a.Account, b.Account) })
 	charges := make([]petcat.QuotaCharge, len(group))
@@ -146,14 +147,14 @@ func (l *Limiter) charge(group []*pending) error {
 		charges[i] = r.QuotaCharge
 	}
 	sent := l.Clock.Read()
-	ctx, cancel := context.WithTimeout(context.Background(), silence) //nolint:forbidigo // a call belongs to no single request
+	ctx, cancel := context.WithTimeout(context.Background(), silence) //nolint:forbidigo // shared by requests
 	defer cancel()
 	counts, err := l.Counters.Charge(ctx, charges)
 	if errors.Is(err, petcat.ErrAccountHeld) {
 		l.pulse.heard(l.Clock.Read().Mono)
 		return err
 	}
-	for err != nil { // one failure is no silence: others may be answered
+	for err != nil { // a single failure is not silence: other calls may be answered
 		if verdict := l.pulse.judge(sent.Mono, l.Clock.Read().Mono, err); verdict != nil {
 			return fmt.Errorf("%w: %w", verdict, err)
 		}
@@ -168,9 +169,9 @@ func (l *Limiter) charge(group []*pending) error {
 	return nil
 }
 
-// learn notes an answer. Memory keeps the larger number: it may have decided meanwhile. A
-// little earlier than a known answer is an overtaken one; by more than 10 s, the counters'
-// clock was set back.
+// learn stores an answer. It keeps the larger counts, because memory may have admitted requests
+// in between. An answer that is up to 10 s older than the last one arrived out of order, and is
+// ignored; an older one means that the counters' clock was set back.
 func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, heard clock.Reading) {
 	l.with(id, func(a *account) {
 		if early := a.at - c.Now; early > 0 && early < int64(10*time.Second) {
@@ -182,9 +183,9 @@ func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, heard cl
 	})
 }
 
-// spent refuses a request whose quota is known to be spent in a window that cannot have
-// ended yet: neither by the monotonic clock, which stands still while a machine is
-// suspended, nor by the wall clock, which may be set.
+// spent reports whether the quota of a request is known to be spent in a window that has not
+// ended by the monotonic clock, which stops while the machine is suspended, nor by the wall
+// clock, which may be set.
 func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
 	now := l.Clock.Read()
 	u.Quota = c.Quota
@@ -200,7 +201,7 @@ func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
 		}
 		left := window.Reset(window.Index(a.at/int64(time.Second)))*int64(time.Second) - a.at
 		if spent = now.Mono < a.sent.Mono+left && now.Wall < a.sent.Wall+left; spent {
-			// Counted from when the answer was heard, so that Retry-After is never early.
+			// Relative to the arrival of the answer, so that Retry-After is never early.
 			at := min(a.at+max(0, now.Mono-a.heard.Mono), a.at+left-1)
 			u.QuotaCount = petcat.QuotaCount{Now: at, DayUsed: a.dayUsed}
 			if minuteOf(at) == a.minute {

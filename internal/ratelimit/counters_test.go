@@ -16,14 +16,14 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// scripted are exact counters whose calls take as long as the test says, and fail as it
-// says, in virtual time.
+// scripted are exact counters whose calls take time and fail as the test specifies, in virtual
+// time.
 type scripted struct {
 	counters
 
 	plan    func() (time.Duration, error)
-	charged int       // requests that count; guarded by counters.mu
-	at      time.Time // the last answer; guarded by counters.mu
+	charged int       // number of charged requests; guarded by counters.mu
+	at      time.Time // time of the last answer; guarded by counters.mu
 }
 
 func newScripted() *scripted {
@@ -60,14 +60,14 @@ func (s *scripted) set(plan func() (time.Duration, error)) {
 	s.plan = plan
 }
 
-// The behaviours of counters.
+// Behaviors of counters.
 func well() (time.Duration, error) { return time.Millisecond, nil }
 
 func hangs() (time.Duration, error) { return time.Hour, nil }
 
 func fails() (time.Duration, error) { return 0, errors.New("connection refused") }
 
-// sharing runs a test with a limiter of several nodes, in virtual time.
+// sharing runs a test with a limiter that has counters, in virtual time.
 func sharing(t *testing.T, test func(t *testing.T, s *service, c *scripted)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,7 @@ func sharing(t *testing.T, test func(t *testing.T, s *service, c *scripted)) {
 
 var plenty = petcat.Quota{PerMinute: 1_000_000, PerDay: 1_000_000_000}
 
-// ask sends a request, and returns who decided it, or its error's code, and how long it took.
+// ask sends a request. It returns "counters", "memory" or the code of the error, and the duration.
 func (s *service) ask(id petcat.AccountID) (who string, took time.Duration) {
 	began := time.Now()
 	d, err := s.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: plenty})
@@ -96,8 +96,8 @@ func (s *service) ask(id petcat.AccountID) (who string, took time.Duration) {
 
 const unavailable = string(petcat.CodeServiceUnavailable)
 
-// While the counters hang or fail, requests wait for a second, and then memory decides at
-// once; one request at a time finds out whether they answer again.
+// While the counters hang or fail, requests wait for a second; then memory decides immediately.
+// Check finds out when the counters answer again.
 func TestSilence(t *testing.T) {
 	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestSilence(t *testing.T) {
 				want(t, "decided in memory", s.Local.Load(), 500)
 				c.set(well)
 				time.Sleep(2 * time.Second)
-				s.Check() // nobody asks, and yet it is found out
+				s.Check() // without a request
 				want(t, "the state", s.Err(), nil)
 				who, took := s.ask(1)
 				want(t, "who decides", who, "counters")
@@ -133,8 +133,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// Memory keeps what the counters said last, and goes on from there.
-func TestMemoryGoesOnFromTheLastAnswer(t *testing.T) {
+// Memory continues from the last answer of the counters.
+func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 100}}
 		for range 40 {
@@ -145,15 +145,15 @@ func TestMemoryGoesOnFromTheLastAnswer(t *testing.T) {
 			want(t, "what is left of the minute", s.spend(charge).Minute.Remaining, left)
 		}
 		want(t, "the verdict", s.spend(charge).Verdict, ratelimit.MinuteSpent)
-		time.Sleep(time.Minute) // past the time that memory is trusted
+		time.Sleep(time.Minute) // memory is no longer trusted
 		c.set(well)
 		s.Check()
-		want(t, "what is left of the day", s.spend(charge).Day.Remaining, 59) // the counters did not learn of the 20
+		want(t, "what is left of the day", s.spend(charge).Day.Remaining, 59) // the counters do not include the 20
 	})
 }
 
-// After half a minute memory is not trusted, and all is well once the counters answer.
-func TestAway(t *testing.T) {
+// After 30 s, requests get 503 until the counters answer again.
+func TestMemoryExpires(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		c.set(fails)
 		began := time.Now()
@@ -174,8 +174,7 @@ func TestAway(t *testing.T) {
 	})
 }
 
-// An account that nobody asked for in an hour, and then the counters are silent: half a
-// minute is counted from when they fell silent.
+// The 30 s begin when the counters fall silent, even for an account that was idle for an hour.
 func TestSilenceAfterAnIdleHour(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		s.ask(1)
@@ -187,8 +186,8 @@ func TestSilenceAfterAnIdleHour(t *testing.T) {
 	})
 }
 
-// A call that fails while others are answered is no silence: its requests get 503, and are
-// not admitted from memory.
+// If one call fails while others are answered, its requests get 503 and memory does not admit
+// them.
 func TestOneCallFails(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		n := 0
@@ -220,9 +219,9 @@ func TestOneCallFails(t *testing.T) {
 	})
 }
 
-// An account that another call holds: its requests take another turn for a second, get 503
-// then, and nothing is decided in memory.
-func TestHeldAccount(t *testing.T) {
+// Requests of an account that another call locks are submitted again for a second, and then get
+// 503. Memory decides none of them.
+func TestLockedAccount(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		held := 3
 		c.set(func() (time.Duration, error) {
@@ -232,24 +231,23 @@ func TestHeldAccount(t *testing.T) {
 			return time.Millisecond, nil
 		})
 		if who, took := s.ask(1); who != "counters" || took != 601*time.Millisecond {
-			t.Errorf("held for three calls: decided by %s after %s", who, took)
+			t.Errorf("locked for three calls: decided by %s after %s", who, took)
 		}
 		held = 100
 		if who, took := s.ask(1); who != unavailable || took != 1200*time.Millisecond {
-			t.Errorf("held for long: decided by %s after %s", who, took)
+			t.Errorf("locked for longer: decided by %s after %s", who, took)
 		}
 	})
 }
 
-// More requests than the counters can decide: they work at their full rate, nobody waits
-// for more than a second for a turn, the rest get 503 and are not charged, and nothing is
-// decided in memory.
+// With more requests than the counters can decide, the counters work at their full rate, no
+// request waits longer than a second, the rest get 503 without a charge, and memory decides none.
 func TestOverload(t *testing.T) {
 	for _, c := range []struct {
 		rate int // a second
 		call time.Duration
 	}{{8_000, 40 * time.Millisecond}, {3_000, 100 * time.Millisecond}, {2_000, 400 * time.Millisecond}, {3_000, 20 * time.Millisecond}} {
-		t.Run(fmt.Sprintf("%d at calls of %s", c.rate, c.call), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d requests a second, calls of %s", c.rate, c.call), func(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, counters *scripted) {
 				counters.set(func() (time.Duration, error) { return c.call, nil })
 				var mu sync.Mutex
@@ -279,9 +277,9 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// 20,000 requests at once, whatever the counters do: all are answered, none from memory
-// while the counters answer.
-func TestManyAtOnce(t *testing.T) {
+// Of 20,000 concurrent requests, all are answered, and none from memory while the counters
+// answer.
+func TestManyConcurrentRequests(t *testing.T) {
 	for call, memory := range map[time.Duration]bool{0: false, 20 * time.Millisecond: false, time.Hour: true} {
 		sharing(t, func(t *testing.T, s *service, c *scripted) {
 			c.set(func() (time.Duration, error) { return call, nil })
@@ -295,7 +293,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Stalls of the counters below a second cost waiting, and never exactness.
+// If the counters stall for less than a second, requests wait, and quotas stay exact.
 func TestStallsAreExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newScripted()
@@ -343,8 +341,8 @@ func TestStallsAreExact(t *testing.T) {
 	})
 }
 
-// Whatever the counters do, in whatever order: nothing hangs, memory decides nothing within
-// a second of an answer, and all is well soon after they are.
+// With counters that stall, fail and recover at random, no request hangs, memory decides nothing
+// within a second of an answer, and the limiter recovers soon after the counters.
 func TestChaos(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
@@ -369,7 +367,7 @@ func TestChaos(t *testing.T) {
 						t.Errorf("a request took %s", took)
 					}
 					c.mu.Lock()
-					if since := time.Since(c.at); who == "memory" && since > 0 && since < time.Second { // 0: at the same moment
+					if since := time.Since(c.at); who == "memory" && since > 0 && since < time.Second { // 0: at the same time
 						t.Errorf("memory decided %s after an answer", since)
 					}
 					c.mu.Unlock()
@@ -382,9 +380,9 @@ func TestChaos(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			c.set(well)
 			time.Sleep(3 * time.Second)
-			s.Check() // as a node does each second
+			s.Check() // as a node does every second
 			if err := s.Err(); err != nil {
-				t.Errorf("%v, although all is well", err)
+				t.Errorf("got %v after the counters recovered", err)
 			}
 		}
 		all.Wait()

@@ -6,20 +6,20 @@ import (
 	"petcat"
 )
 
-// Verdict is what becomes of a request.
+// Verdict is the outcome of a request.
 type Verdict uint8
 
-// The verdicts. A refused request is charged to no window.
+// The verdicts. Rejected requests are charged to no window.
 const (
 	Admitted    Verdict = iota
-	MinuteSpent         // the minute's quota is used up; the day's is not
-	DaySpent            // the day's quota is used up
+	MinuteSpent         // the quota of the minute is used up, that of the day is not
+	DaySpent            // the quota of the day is used up
 	Banned              // the key is banned
 )
 
-// Usage is what an account has used of its quota at one moment.
+// Usage is the usage of an account's quota at one moment.
 type Usage struct {
-	petcat.QuotaCount // its clock is the one that decided
+	petcat.QuotaCount // Now is by the clock that decided
 
 	Quota petcat.Quota
 }
@@ -28,38 +28,38 @@ type Usage struct {
 type WindowState struct {
 	Limit     int64
 	Remaining int64 // from 0 to Limit
-	Reset     int64 // Unix second at which the window ends; always after Usage.Now
+	Reset     int64 // Unix time of the end of the window; always after Usage.Now
 }
 
-// Used returns how much of the window is used.
+// Used returns the used part of the quota.
 func (s WindowState) Used() int64 { return s.Limit - s.Remaining }
 
-// SecondsLeft returns how long after now (nanoseconds since the Unix epoch) the window
-// ends, in whole seconds, rounded up, at least 1.
+// SecondsLeft returns the time from now (nanoseconds since the Unix epoch) to the end of the
+// window, in seconds, rounded up, at least 1.
 func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-now/int64(time.Second)) }
 
-// Decision is the answer to a [Charge]. All of it describes one moment.
+// Decision is the result of a [Charge]. All fields describe one moment.
 type Decision struct {
 	Usage // after the request
 
 	Verdict     Verdict
 	Minute, Day WindowState
-	// Effective is what X-RateLimit-Limit, -Remaining and -Reset show: the most
-	// restrictive window, or the end of the ban, whichever refuses for longer.
+	// Effective has the values of X-RateLimit-Limit, -Remaining and -Reset: the most
+	// restrictive window, or the ban if it ends later.
 	Effective WindowState
-	// RetryAfter is in whole seconds, at least 1, and never earlier than
-	// Effective.Reset; 0 when the request was admitted.
+	// RetryAfter is in seconds, at least 1, and never earlier than Effective.Reset; 0 if the
+	// request was admitted.
 	RetryAfter int64
-	// Warn says that EarlyRetriesLeft more early retries are tolerated, and the next one
-	// bans the key. It is never set where bans are not enforced.
+	// Warn is true if the key will be banned after EarlyRetriesLeft more early retries. It is
+	// false if bans are not enforced.
 	Warn             bool
 	EarlyRetriesLeft int64
-	// BanEnds is the Unix second at which the key's ban ends; 0: it is not banned.
+	// BanEnds is the Unix time of the end of the key's ban; 0 without a ban.
 	BanEnds int64
 }
 
-// Verdict says what becomes of a request that arrives now. When both windows
-// refuse, the day does: its reset is the later one, or it is the longer window.
+// Verdict returns the outcome of a request that arrives now. If both quotas are spent, the day
+// counts, because its window ends later or is longer.
 func (u Usage) Verdict() Verdict {
 	switch {
 	case u.DayUsed >= u.Quota.PerDay:
@@ -71,9 +71,9 @@ func (u Usage) Verdict() Verdict {
 	}
 }
 
-// Answer describes the usage to the caller: u is as it is after the request. Admitted
-// requests are shown the window with the least left; on a tie the longer one, which takes
-// longer to refill.
+// Answer returns the decision for a request; u is the usage after the request. For an admitted
+// request, the effective window is the one with the fewest remaining requests, and the day if
+// both have the same.
 func (u Usage) Answer(v Verdict, key petcat.KeyID) Decision {
 	d := Decision{
 		Usage: u, Verdict: v,
@@ -97,9 +97,8 @@ func state(limit, used, reset int64) WindowState {
 	return WindowState{Limit: limit, Remaining: max(0, limit-used), Reset: reset}
 }
 
-// At describes an admitted request to a caller who is answered at a later moment (now, in
-// nanoseconds, by the clock that decided): seconds have passed, and of a window that began
-// since, the request has used nothing.
+// At returns the decision on an admitted request for a response at a later time (now, in
+// nanoseconds, by the clock that decided). A window that began since then is unused.
 func (d Decision) At(now int64) Decision {
 	u, now := d.Usage, max(now, d.Now)
 	if minuteOf(now) != minuteOf(u.Now) {
@@ -112,9 +111,9 @@ func (d Decision) At(now int64) Decision {
 	return u.Answer(Admitted, 0)
 }
 
-// Banned describes a ban's end (a whole Unix second) to the caller, or the end of a window
-// that is spent, if that is no earlier: a client that returns then is not refused once
-// more. The limit shown with a ban's end is the minute's, for want of one that fits a ban.
+// Banned returns the decision for a request of a key that is banned until end (Unix time). If a
+// spent window does not end before the ban, the window is effective, so that a client that waits
+// is not rejected again. The limit shown for a ban is that of the minute.
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 	d := u.Answer(u.Verdict(), key)
 	if d.Verdict == Admitted || d.Effective.Reset < end {
@@ -125,23 +124,22 @@ func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 	return d
 }
 
-// maxDayJitter is in seconds. All days end at the same instant; without it all
-// clients that wait for the end would come back in the same second.
+// maxDayJitter is in seconds. All days end at the same instant: without jitter, all waiting
+// clients would return in the same second.
 const maxDayJitter = 60
 
-// dayJitter returns how many seconds later than the day's end a key is asked to
-// come back. It is a hash, not a random number, so that a key gets the same
-// moment however often it asks, on every node.
+// dayJitter returns the delay of a key after the end of the day, in seconds. It is a hash, so
+// that a key always gets the same delay, on every node.
 func dayJitter(key petcat.KeyID, day int64) int64 {
-	// The finaliser of splitmix64: neighbouring keys land far apart.
+	// The finalizer of splitmix64 spreads consecutive keys.
 	x := uint64(key)*0x9e3779b97f4a7c15 + uint64(day)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return int64((x ^ x>>31) % (maxDayJitter + 1))
 }
 
-// retryAfter returns the seconds from now (nanoseconds) to a Unix second, rounded up from
-// 50 ms more: the clock of a caller may run fast.
+// retryAfter returns the time from now (nanoseconds) to a Unix time, in seconds, rounded up after
+// adding 50 ms, because the clock of a caller may run fast.
 func retryAfter(now, unix int64) int64 {
 	return max(1, unix-(now-int64(50*time.Millisecond))/int64(time.Second))
 }

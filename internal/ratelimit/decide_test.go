@@ -40,9 +40,9 @@ func TestDecisionAt(t *testing.T) {
 	}
 }
 
-// A ban is shown with the window that is spent when that ends no earlier: a client that
-// returns at the end of the ban would be refused once more.
-func TestBannedUntilAWindowEnds(t *testing.T) {
+// A decision shows the spent window if the ban ends earlier: a client that returned at the end of
+// the ban would be rejected again.
+func TestBanEndsBeforeSpentWindow(t *testing.T) {
 	u := usage(noon.UnixNano()+1e9/2, free, 0, 1_000)
 	day := u.Answer(ratelimit.DaySpent, 1)
 	for end, limit := range map[int64]int64{day.Day.Reset - 1: 1_000, day.Day.Reset: 1_000, day.Day.Reset + 1: 60} {
@@ -59,7 +59,7 @@ func TestBannedUntilAWindowEnds(t *testing.T) {
 	}
 }
 
-// Retry-After is never too short, even for a caller whose clock runs fast.
+// Retry-After is never too short, even for a client with a fast clock.
 func TestRetryAfter(t *testing.T) {
 	for after, seconds := range map[time.Duration]int64{
 		0: 61, 49 * time.Millisecond: 61, 50 * time.Millisecond: 60, time.Second: 60, 1100 * time.Millisecond: 59,
@@ -70,8 +70,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// All days end at once, so keys are spread over the first minute of the next one, and each
-// key gets the same moment however often it asks.
+// Keys are spread over the first minute of the next day, and each key always gets the same delay.
 func TestDayJitter(t *testing.T) {
 	u := usage(noon.UnixNano()+1e9/2, free, 0, 1_000)
 	seen := make(map[int64]int)
@@ -82,7 +81,7 @@ func TestDayJitter(t *testing.T) {
 	}
 	for second := range int64(61) {
 		if n := seen[second]; n < 50 || n > 200 {
-			t.Errorf("%d of 6,100 keys are asked to return %d s after midnight", n, second)
+			t.Errorf("%d of 6,100 keys return %d s after midnight", n, second)
 		}
 	}
 	want(t, "moments", len(seen), 61)

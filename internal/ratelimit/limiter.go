@@ -1,20 +1,20 @@
-// Package ratelimit decides, for every authenticated request, whether it is admitted, and
-// what the caller is told about it.
+// Package ratelimit admits or rejects every authenticated request, and computes the values of the
+// rate-limit headers.
 //
-// A request is charged to two fixed windows of the UTC clock, the minute and the day, in
-// one step: to both or to neither. A refused request is charged to neither. The headers
-// come from the same moment as the decision.
+// A request is charged to two fixed windows of the UTC clock, the minute and the day, in one
+// atomic step: to both or to neither. A rejected request is charged to neither. The headers
+// describe the moment of the decision.
 //
-// A node that serves alone counts in memory. Where several nodes serve, the database
-// decides ([petcat.QuotaStore]), and memory keeps its last answers: they refuse a quota
-// that is known to be spent without a call, and decide while the database does not answer.
-// Every admitted request is in the usage history about a second later; after a start, the
-// use of the day is read there.
+// A single node counts in memory. With several nodes, the database decides ([petcat.QuotaStore]),
+// and each node caches the last decisions: it rejects requests without a call while a quota is
+// known to be spent, and decides by itself while the database does not answer. Every admitted
+// request is in the usage history about a second later; after a start, a single node reads the
+// day's usage from it.
 //
-// A key that goes on sending after refusals is banned for a while; see [petcat.Ban]. A
-// banned key is refused from memory.
+// A key with too many early retries is banned for a while; see [petcat.Ban]. Requests of a banned
+// key are rejected from memory.
 //
-// Wrong credentials are limited by address; see [Bucket].
+// Failed credentials are limited by address; see [Bucket].
 package ratelimit
 
 import (
@@ -31,71 +31,70 @@ import (
 	"petcat/internal/groupcommit"
 )
 
-// Charge is one authenticated request that asks to be admitted.
+// Charge is an authenticated request to be admitted or rejected.
 type Charge struct {
 	Account petcat.AccountID
 	Key     petcat.KeyID
-	Quota   petcat.Quota // the account's, as it is now
+	Quota   petcat.Quota // of the account, current
 }
 
 // Options of a [Limiter].
 type Options struct {
 	Clock clock.Clock
-	// Counters count for all nodes; nil: this node serves alone.
+	// Counters count the requests of all nodes; nil for a single node.
 	Counters petcat.QuotaStore
-	// DayUsed reads from the usage history how many requests an account was admitted on a
-	// day. Only a limiter without Counters needs it.
+	// DayUsed returns the number of admitted requests of an account on a day, from the usage
+	// history. Only a limiter without Counters needs it.
 	DayUsed func(ctx context.Context, account petcat.AccountID, day int64) (int64, error)
 	Bans    petcat.BanMode
-	// Banned is called with each ban that this limiter imposes, shadow bans included. It
-	// must not block. SaveBan makes the ban last.
+	// Banned is called with each ban that this limiter imposes, including shadow bans. It must
+	// not block. SaveBan stores a ban.
 	Banned  func(petcat.Ban)
 	SaveBan func(ctx context.Context, b petcat.Ban) error
 	Logger  *slog.Logger
-	// Observe, if set, is called with the size and the duration of each call of the
-	// counters.
+	// Observe, if not nil, is called with the size and duration of each call of Counters.
 	Observe func(requests int, took time.Duration)
 }
 
-// Limiter decides who is admitted. It is safe for concurrent use. Use [New].
+// Limiter admits and rejects requests. It is safe for concurrent use. Use [New].
 type Limiter struct {
 	Options
 
 	bans  *bans
-	began int64                            // the day in which this node began to count
-	calls *groupcommit.Committer[*pending] // of the counters; nil without them
-	pulse pulse                            // of the counters
+	began int64                            // the day of the start
+	calls *groupcommit.Committer[*pending] // of Counters; nil without Counters
+	pulse pulse                            // of Counters
 
-	// Local is how many requests were decided in memory because the counters were silent,
-	// and Overloaded how many were refused because they could not be counted in time.
+	// Local is the number of requests decided in memory because the counters were silent,
+	// Overloaded the number of requests rejected because they were not counted in time.
 	Local, Overloaded atomic.Uint64
 
 	shards [256]shard
 }
 
-// shard has some of the accounts that were served lately.
+// shard has a part of the recently served accounts.
 type shard struct {
 	mu       sync.Mutex
 	accounts map[petcat.AccountID]*account // guarded by mu
-	_        [48]byte                      // a cache line each
+	_        [48]byte                      // one cache line for each
 }
 
-// account is an account's usage as this node knows it.
+// account is the usage of an account that is known to this node.
 type account struct {
 	minute     int64 // index
 	minuteUsed int64
 	dayUsed    int64
-	dayKnown   bool // without counters: dayUsed was read from the history
+	dayKnown   bool // without Counters: dayUsed was read from the usage history
 
-	// The counters' clock in their last answer, and this node's when that call was sent
-	// and when it was answered. at is 0 before the first answer.
+	// Of the last answer of the counters: the time by their clock, 0 before the first answer,
+	// and the times by this node's clock when the call was sent and answered.
 	at          int64
 	sent, heard clock.Reading
 }
 
 const minutesPerDay = 24 * 60
 
-// New returns a running limiter. Close ends it.
+// New starts a limiter. Close stops it.
 func New(o Options) *Limiter {
 	l := &Limiter{Options: o, began: dayOf(o.Clock.Read().Wall)}
 	l.bans = &bans{Options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
@@ -113,8 +112,8 @@ func New(o Options) *Limiter {
 	return l
 }
 
-// Close ends the calls of the counters, and waits for the bans that are being saved. No
-// Spend may follow.
+// Close stops the calls of the counters, and waits until bans are saved. Do not call Spend after
+// Close.
 func (l *Limiter) Close() {
 	close(l.bans.stop)
 	l.bans.saving.Wait()
@@ -123,9 +122,9 @@ func (l *Limiter) Close() {
 	}
 }
 
-// Spend charges a request to both windows or to neither, in one atomic step: N parallel
-// requests within a quota of L admit exactly min(N, L). Its error is a [petcat.Error] with
-// [petcat.CodeServiceUnavailable]: the use of the quota cannot be read, or not in time.
+// Spend charges a request to both windows or to neither, in one atomic step: of N parallel
+// requests with a quota of L, exactly min(N, L) are admitted. It returns a [petcat.Error] with
+// [petcat.CodeServiceUnavailable] if the request could not be counted in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
 		u, _ := l.countInMemory(c, petcat.Quota{})
@@ -138,8 +137,8 @@ func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	return l.bans.refuse(c, u), nil
 }
 
-// Peek returns the state of an account and a key, and charges nothing: the verdict is that
-// of a request that would arrive now. Its error is that of Spend.
+// Peek returns the decision for a request that would arrive now, and charges nothing. It returns
+// the same error as Spend.
 func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
 	u, err := l.count(ctx, c, petcat.Quota{PerDay: c.Quota.PerDay})
 	if end := l.bans.end(c.Key); end != 0 {
@@ -148,11 +147,11 @@ func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
 	return u.Answer(u.Verdict(), c.Key), err
 }
 
-// ApplyBan makes a ban hold here that was imposed, lifted or loaded elsewhere.
+// ApplyBan applies a ban that another node imposed, that was lifted, or that was loaded.
 func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
 
-// count counts a request within a quota: in memory if this node serves alone, if the quota
-// is known to be spent, or if the counters are silent.
+// count charges a request to a quota: in memory on a single node, while the quota is known to be
+// spent, and while the counters are silent.
 func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u Usage, err error) {
 	if l.calls == nil {
 		u, known := l.countInMemory(c, within)
@@ -178,8 +177,8 @@ func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u U
 	return u, nil
 }
 
-// countInMemory counts a request within a quota by what this node knows, and by its clock. If
-// this node serves alone and does not know the day, it admits nothing.
+// countInMemory charges a request to a quota by this node's counts and clock. On a single node,
+// it admits nothing and returns false until the day's usage is known.
 func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage, known bool) {
 	l.now(c.Account, func(a *account, now int64) {
 		known = a.dayKnown || l.calls != nil
@@ -193,10 +192,10 @@ func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage, known b
 	return u, known
 }
 
-// now calls fn with an account in its current windows, under its lock, and with the time
-// by this node's clock. The clock is read under the lock, so time does not run backwards
-// for an account unless the clock is set back. This clock may be a little behind the
-// counters' clock: the minute before the counters' minute counts as theirs.
+// now calls fn with an account in its current windows, under its lock, and with the time by this
+// node's clock. Reading the clock under the lock keeps times of an account in order, unless the
+// clock is set back. If this clock is up to a minute behind the counters' clock, the account
+// stays in the counters' minute.
 func (l *Limiter) now(id petcat.AccountID, fn func(a *account, now int64)) {
 	l.with(id, func(a *account) {
 		now := l.Clock.Read().Wall
@@ -209,8 +208,8 @@ func (l *Limiter) now(id petcat.AccountID, fn func(a *account, now int64)) {
 	})
 }
 
-// rollOver starts a new minute of an account, and a new day if the day changed. If the day
-// started after this node did, its usage is known to start at zero.
+// rollOver starts a new minute of an account, and a new day if the day changed. The usage of a
+// day that began after this node's start is known to begin at zero.
 func (l *Limiter) rollOver(a *account, minute int64) {
 	if a.minute == minute {
 		return
@@ -223,7 +222,7 @@ func (l *Limiter) rollOver(a *account, minute int64) {
 
 // with calls fn with an account under its lock.
 func (l *Limiter) with(id petcat.AccountID, fn func(a *account)) {
-	// Fibonacci hashing: ids are handed out in sequence.
+	// Fibonacci hashing, because ids are consecutive.
 	s := &l.shards[uint64(id)*0x9e3779b97f4a7c15>>56]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +234,7 @@ func (l *Limiter) with(id petcat.AccountID, fn func(a *account)) {
 	fn(a)
 }
 
-// learnDay reads from the usage history how much of a day of an account is used.
+// learnDay reads an account's usage of a day from the usage history.
 func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID, day int64) error {
 	used, err := l.DayUsed(ctx, id, day)
 	l.now(id, func(a *account, now int64) {
@@ -246,7 +245,7 @@ func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID, day int64) 
 	return err
 }
 
-// Sweep drops the accounts of past days, and the keys that behave.
+// Sweep removes the accounts of past days, and keys without recent bans and early retries.
 func (l *Limiter) Sweep() {
 	now := l.Clock.Read().Wall
 	// The counters' clock may be behind this one.
@@ -260,10 +259,10 @@ func (l *Limiter) Sweep() {
 	l.bans.sweep(now)
 }
 
-// Check is to be called about once a second. It finds out whether silent counters answer
-// again: no request waits for that.
+// Check probes silent counters. Call it about once a second, so that no request waits for the
+// probe.
 func (l *Limiter) Check() {
 	if l.Err() != nil {
-		_, _ = l.call(context.Background(), petcat.QuotaCharge{}) //nolint:forbidigo // it waits for its call; the answer is noted
+		_, _ = l.call(context.Background(), petcat.QuotaCharge{}) //nolint:forbidigo // the call has a timeout, and records its own result
 	}
 }

@@ -23,10 +23,10 @@ import (
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// nothingUsed is the use of a day before a test.
+// nothingUsed is an empty usage history.
 func nothingUsed(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil }
 
-// counters count as the function charge_quota does, by the clock of the test.
+// counters count like the function charge_quota, by the clock of the test.
 type counters struct {
 	clock clock.Clock
 
@@ -52,7 +52,7 @@ func (c *counters) Charge(_ context.Context, charges []petcat.QuotaCharge) (coun
 	return counts, nil
 }
 
-// charge is the rule in one place: a request counts in both windows or in neither.
+// charge is the rule: a request counts in both windows or in neither.
 func charge(u *petcat.QuotaCount, q petcat.Quota, now, dayUsed int64) {
 	was, is := time.Unix(0, u.Now).UTC(), time.Unix(0, now).UTC()
 	if !was.Truncate(time.Minute).Equal(is.Truncate(time.Minute)) {
@@ -69,17 +69,17 @@ func charge(u *petcat.QuotaCount, q petcat.Quota, now, dayUsed int64) {
 	}
 }
 
-// service is a limiter, with what it said.
+// service is a limiter with its dependencies.
 type service struct {
 	*ratelimit.Limiter
 
 	t       *testing.T
 	clock   *clocktest.Manual
-	history map[petcat.AccountID]int64 // of the day, before this process
+	history map[petcat.AccountID]int64 // of the day before the start
 	bans    []petcat.Ban
 }
 
-// eachLimiter runs a test with a limiter that serves alone, and with one of several nodes.
+// eachLimiter runs a test with a limiter of a single node and with one that has counters.
 func eachLimiter(t *testing.T, test func(t *testing.T, s *service), change ...func(*ratelimit.Options)) {
 	t.Helper()
 	for _, shared := range []bool{false, true} {
@@ -95,7 +95,7 @@ func eachLimiter(t *testing.T, test func(t *testing.T, s *service), change ...fu
 			}
 			o.DayUsed = func(_ context.Context, id petcat.AccountID, day int64) (int64, error) {
 				if day > petcat.Day.Index(noon.Unix()) {
-					t.Errorf("the history of day %d is read, which began while the node counted", day)
+					t.Errorf("the usage of day %d was read, although it began after the start", day)
 				}
 				return s.history[id], nil
 			}
@@ -176,7 +176,7 @@ func TestWindows(t *testing.T) {
 		want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 1_000, Remaining: 0, Reset: midnight})
 		toMidnight := midnight - s.clock.Read().Time().Unix()
 		if d.RetryAfter < toMidnight || d.RetryAfter > toMidnight+61 {
-			t.Errorf("Retry-After is %d, and it is %d to midnight", d.RetryAfter, toMidnight)
+			t.Errorf("Retry-After is %d, with %d s to midnight", d.RetryAfter, toMidnight)
 		}
 		s.clock.Advance(time.Duration(toMidnight) * time.Second)
 		want(t, "the next day", s.spend(c).Day.Remaining, 999)
@@ -202,7 +202,7 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// Of N parallel requests, exactly the quota is admitted.
+// Of parallel requests, exactly the quota is admitted.
 func TestParallel(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		var admitted [3]atomic.Int64
@@ -224,9 +224,9 @@ func TestParallel(t *testing.T) {
 	})
 }
 
-// A node that serves alone reads the day of an account it has not seen; a node of several
-// leaves that to the counters.
-func TestDayBeforeTheStart(t *testing.T) {
+// A single node reads the day's usage of a new account from the history; with several nodes, the
+// counters do.
+func TestDayUsageBeforeStart(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		s.history[1] = 998
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
@@ -241,7 +241,7 @@ func TestDayBeforeTheStart(t *testing.T) {
 	})
 }
 
-func TestHistoryThatCannotBeRead(t *testing.T) {
+func TestUnreadableHistory(t *testing.T) {
 	var failure error
 	o := ratelimit.Options{Clock: clocktest.NewManual(noon), DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 5, failure }}
 	l := ratelimit.New(o)
@@ -255,11 +255,11 @@ func TestHistoryThatCannotBeRead(t *testing.T) {
 	want(t, "the error", err, nil)
 	want(t, "what is left of the day", d.Day.Remaining, 994)
 	failure = errors.New("away")
-	_, err = l.Spend(t.Context(), c) // is known
+	_, err = l.Spend(t.Context(), c) // now known
 	want(t, "the error", err, nil)
 }
 
-// What nobody needs any more is dropped, and nothing else.
+// Sweep removes accounts of past days and well-behaved keys, and nothing else.
 func TestSweep(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
@@ -268,7 +268,7 @@ func TestSweep(t *testing.T) {
 			s.clock.Advance(10 * time.Minute)
 			s.Sweep()
 		}
-		s.history[1] = 500 // is not read again: the day began while the node counted
+		s.history[1] = 500 // not read again: the day began after the start
 		want(t, "what is left of the day", s.spend(c).Day.Remaining, 999)
 		s.clock.Advance(time.Hour)
 		s.Sweep()
@@ -276,8 +276,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// After a step of the clock, nobody is refused for longer than a window.
-func TestClockThatIsSet(t *testing.T) {
+// After the clock is set, no account is rejected for longer than a window.
+func TestClockIsSet(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
 		for _, step := range []time.Duration{time.Second, -time.Second, time.Hour, -time.Hour, 48 * time.Hour, -48 * time.Hour} {
@@ -290,7 +290,7 @@ func TestClockThatIsSet(t *testing.T) {
 	})
 }
 
-// Whatever is asked in whatever order, both kinds of limiters answer by one simple rule.
+// Random requests get the decisions of one simple rule from both kinds of limiters.
 func TestModel(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -313,7 +313,7 @@ func TestModel(t *testing.T) {
 			d, err := decide(t.Context(), c)
 			model[id] = u
 			want(t, "the error", err, nil)
-			u.Now, u.Newest = d.Now, d.Newest // the counters may not have been asked
+			u.Now, u.Newest = d.Now, d.Newest // unknown if memory decided
 			usage := ratelimit.Usage{QuotaCount: u, Quota: q}
 			want(t, "what is used", d.Usage, usage)
 			verdict := ratelimit.Admitted

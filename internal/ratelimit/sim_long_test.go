@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSimulateMore runs fresh schedules: PETCAT_SCHEDULES of them (10,000 by default) from
-// the seed PETCAT_SEED on (a random one by default), which is printed.
+// TestSimulateMore runs PETCAT_SCHEDULES schedules (10,000 by default). The first seed is
+// PETCAT_SEED (random by default), and is printed.
 func TestSimulateMore(t *testing.T) {
 	number := func(name string, otherwise uint64) uint64 {
 		if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {

@@ -16,10 +16,9 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// The simulation runs real limiters of several nodes in virtual time, on counters that
-// follow the rule of charge_quota, and lets nodes and counters fail at random. A schedule
-// is chosen by its seed. After it, world.check compares what callers were told with the
-// promises of docs/limits.md.
+// The simulation runs real limiters of several nodes in virtual time, with counters that follow
+// the rule of charge_quota and random faults of nodes and counters. The seed determines a
+// schedule. After it, world.check compares the decisions with the promises of docs/limits.md.
 
 // world is one schedule.
 type world struct {
@@ -27,21 +26,21 @@ type world struct {
 	quota petcat.Quota
 
 	mu       sync.Mutex
-	nodes    []*node // the current ones; guarded by mu
+	nodes    []*node // running; guarded by mu
 	all      []*node // guarded by mu
-	away     bool    // the counters answer nobody; guarded by mu
+	away     bool    // the counters do not answer; guarded by mu
 	slow     bool    // guarded by mu
 	step     int64   // of the counters' clock; guarded by mu
 	stepped  time.Time
 	spent    map[petcat.AccountID]petcat.QuotaCount // guarded by mu
 	history  map[slot]int64                         // flushed, by day; guarded by mu
-	faults   map[int64]bool                         // minutes in which callers may notice a fault; guarded by mu
-	emptied  map[int64]int64                        // how often the counters lost a minute; guarded by mu
-	lost     map[slot]int64                         // what the counters lost of a day; guarded by mu
-	memory   map[slotOf]int64                       // admitted by a node's memory, by minute; guarded by mu
+	faults   map[int64]bool                         // minutes in which clients may notice a fault; guarded by mu
+	emptied  map[int64]int64                        // number of times that the counters lost a minute; guarded by mu
+	lost     map[slot]int64                         // requests of a day that the counters lost; guarded by mu
+	memory   map[slotOf]int64                       // admitted from memory, by node and minute; guarded by mu
 	admitted map[slot]int64                         // by the counters, by minute; guarded by mu
 	days     map[slot]int64                         // by the counters, by day; guarded by mu
-	refused  map[slot]int64                         // by a minute's quota; guarded by mu
+	refused  map[slot]int64                         // rejected by the quota of a minute; guarded by mu
 	broken   error                                  // the first broken promise; guarded by mu
 	decided  int                                    // guarded by mu
 }
@@ -66,14 +65,14 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// fault marks the minute of now and its neighbours. The caller holds mu.
+// fault marks the current minute and its neighbors. The caller must hold mu.
 func (w *world) fault() {
 	for _, by := range []time.Duration{-time.Minute, 0, time.Minute} {
 		w.faults[minuteOf(time.Now().Add(by).UnixNano())] = true
 	}
 }
 
-// empty makes the counters lose everything. The caller holds mu.
+// empty makes the counters lose all data. The caller must hold mu.
 func (w *world) empty() {
 	w.fault()
 	now := time.Now().UnixNano() + w.step
@@ -87,19 +86,19 @@ func (w *world) empty() {
 	clear(w.spent)
 }
 
-// node is a node with its clock, and what it has not flushed.
+// node is a node with its clock and its unflushed usage.
 type node struct {
 	*ratelimit.Limiter
 
 	w        *world
 	mu       sync.Mutex
 	step     int64          // of the wall clock; guarded by mu
-	asleep   int64          // how long the monotonic clock stood still; guarded by mu
+	asleep   int64          // time for which the monotonic clock stopped; guarded by mu
 	steps    int64          // guarded by mu
-	until    time.Time      // the process stands still until then; guarded by mu
+	until    time.Time      // end of a pause of the process; guarded by mu
 	pending  map[slot]int64 // by day; guarded by mu
 	killed   bool           // guarded by mu
-	answered time.Time      // the last call; guarded by mu
+	answered time.Time      // time of the last answer; guarded by mu
 }
 
 func (w *world) newNode() *node {
@@ -126,7 +125,7 @@ func (n *node) Read() clock.Reading {
 	return clock.Reading{Wall: now + n.step, Mono: now - n.asleep}
 }
 
-// wait returns when the process runs.
+// wait returns when the process is not paused.
 func (n *node) wait() {
 	n.mu.Lock()
 	d := time.Until(n.until)
@@ -134,7 +133,7 @@ func (n *node) wait() {
 	time.Sleep(d)
 }
 
-// flush adds what is counted to the history, and reports whether the node lives.
+// flush adds the unflushed usage to the history, and reports whether the node runs.
 func (n *node) flush() bool {
 	n.w.mu.Lock()
 	defer n.w.mu.Unlock()
@@ -152,7 +151,7 @@ func (n *node) flush() bool {
 	return true
 }
 
-// Charge implements [petcat.QuotaStore]: there, the function, and back.
+// Charge implements [petcat.QuotaStore] with latency in both directions.
 func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
 	n.wait()
 	w := n.w
@@ -180,7 +179,7 @@ func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petc
 	}
 }
 
-// delay returns how long a way takes. The caller holds mu.
+// delay returns a random latency. The caller must hold mu.
 func (w *world) delay() time.Duration {
 	most := 2 * time.Millisecond
 	if w.slow && w.rand.IntN(3) == 0 {
@@ -189,7 +188,7 @@ func (w *world) delay() time.Duration {
 	return time.Duration(w.rand.Int64N(int64(most)))
 }
 
-// charge is the function charge_quota; it returns nothing while the counters are away.
+// charge is the function charge_quota. It returns nil while the counters do not answer.
 func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,14 +207,14 @@ func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount
 	return counts
 }
 
-// request sends a request to a node, and notes the answer. sound says that the decision is
-// there and goes by the counters' clock: they were not silent.
+// request sends a request to a node and records the answer. sound is true if there is a decision
+// by the counters' clock.
 func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sound bool) {
 	n.wait()
 	sent, before := time.Now(), n.Err()
 	d, err := n.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: w.quota})
 	n.wait()
-	// Silence takes a second to begin.
+	// Memory decides after a second of silence.
 	local, sound := d.Newest == 0, before == nil && err == nil && n.Err() == nil && time.Since(sent) < time.Second
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +236,7 @@ func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sou
 		return d, sound
 	case local:
 		w.memory[slotOf{minute, n}]++
-		if since := time.Since(n.answered); since > 0 && since < time.Second { // 0: at the same moment
+		if since := time.Since(n.answered); since > 0 && since < time.Second { // 0: at the same time
 			w.fail("memory decided %s after a call was answered", since)
 		}
 	default:
@@ -245,15 +244,15 @@ func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sou
 		w.days[day]++
 	}
 	if n.killed {
-		w.lost[day]++ // what a killed node has not flushed is lost with the counters alone
+		w.lost[day]++ // the unflushed usage of a killed node is only in the counters
 	} else {
 		n.pending[day]++
 	}
 	return d, sound
 }
 
-// call sends requests of an account until the end: bursts, or single ones that wait as
-// they are told.
+// call sends requests of an account until the end: bursts, or single requests that obey
+// Retry-After.
 func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync.WaitGroup) {
 	pause, burst, sticky := time.Duration(1+r.Int64N(2500))*time.Millisecond, 1+r.IntN(8), r.IntN(2) == 0
 	choose := func() *node {
@@ -276,7 +275,7 @@ func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync
 		if !ok || first.Verdict != ratelimit.MinuteSpent {
 			continue
 		}
-		refused := time.Now() // what a node knows may be a minute old
+		refused := time.Now() // a node's cache may be a minute old
 		time.Sleep(time.Duration(first.RetryAfter) * time.Second)
 		again, ok := w.request(choose(), id)
 		w.mu.Lock()
@@ -287,7 +286,7 @@ func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync
 	}
 }
 
-// disturb lets something fail now and then.
+// disturb causes random faults.
 func (w *world) disturb(end time.Time) {
 	for time.Now().Before(end) {
 		w.mu.Lock()
@@ -309,12 +308,12 @@ func (w *world) disturb(end time.Time) {
 			w.fault()
 		}
 		switch what {
-		case 0: // the database is away
+		case 0: // the database is down
 			during(&w.away)
-		case 1: // it is away, and starts empty
+		case 1: // it is down, and restarts empty
 			during(&w.away)
 			w.empty()
-		case 2: // it crashes, or a standby takes over
+		case 2: // crash or failover
 			w.empty()
 		case 3: // it is slow
 			during(&w.slow)
@@ -325,11 +324,11 @@ func (w *world) disturb(end time.Time) {
 			w.setBack()
 		case 5: // a node's clock is set
 			n.mu.Lock()
-			if n.asleep == 0 { // one clock of the two is right
+			if n.asleep == 0 { // one of the two clocks is right
 				n.step, n.steps = w.rand.Int64N(int64(2*time.Minute))-int64(time.Minute), n.steps+1
 			}
 			n.mu.Unlock()
-		case 6: // a node stands still, or its machine is suspended
+		case 6: // a node is paused, or its machine is suspended
 			w.fault()
 			n.mu.Lock()
 			n.until = time.Now().Add(lasts)
@@ -341,7 +340,7 @@ func (w *world) disturb(end time.Time) {
 			time.Sleep(lasts)
 			w.mu.Lock()
 			w.fault()
-		default: // a node is killed, and another one starts
+		default: // a node is killed and another one starts
 			w.fault()
 			w.nodes[i] = w.newNode()
 			w.all = append(w.all, w.nodes[i])
@@ -356,15 +355,15 @@ func (w *world) disturb(end time.Time) {
 	}
 }
 
-// setBack notes that the counters may give what they know of the minute and of the day once
-// more, because their clock is set. The caller holds mu.
+// setBack records that the counters may grant the current minute and day again, because their
+// clock is set. The caller must hold mu.
 func (w *world) setBack() {
 	before := maps.Clone(w.spent)
 	w.empty()
 	w.spent = before
 }
 
-// simulate runs a schedule, and returns the first broken promise.
+// simulate runs a schedule and returns its world.
 func simulate(seed uint64) (w *world) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w = &world{
@@ -372,7 +371,7 @@ func simulate(seed uint64) (w *world) {
 		spent: make(map[petcat.AccountID]petcat.QuotaCount), history: make(map[slot]int64), faults: make(map[int64]bool), emptied: make(map[int64]int64),
 		lost: make(map[slot]int64), memory: make(map[slotOf]int64), admitted: make(map[slot]int64), days: make(map[slot]int64), refused: make(map[slot]int64),
 	}
-	// Some begin shortly before midnight.
+	// Some schedules start shortly before midnight.
 	time.Sleep(time.Until(time.Now().Truncate(24 * time.Hour).Add(24*time.Hour - time.Duration(r.IntN(2))*3*time.Minute)))
 	for range 1 + r.IntN(4) {
 		w.nodes = append(w.nodes, w.newNode())
@@ -401,7 +400,7 @@ func simulate(seed uint64) (w *world) {
 	return w
 }
 
-// check compares the answers with what is promised. The caller holds mu.
+// check compares the decisions with the promises. The caller must hold mu.
 func (w *world) check(healthy bool) {
 	if healthy && len(w.memory) > 0 {
 		w.fail("memory decided, and all was well")
@@ -412,7 +411,7 @@ func (w *world) check(healthy bool) {
 		}
 	}
 	for at, n := range w.memory {
-		// Its clock may differ from that of the counters: then a minute may begin anew.
+		// If its clock differs from that of the counters, a minute may begin again.
 		if most := w.quota.PerMinute * (2 + at.node.steps + w.emptied[at.index]); n > most {
 			w.fail("the memory of a node admitted %d in minute %d, %d at most were promised", n, at.index, most)
 		}
@@ -429,7 +428,7 @@ func (w *world) check(healthy bool) {
 	}
 }
 
-// TestSimulate runs a fixed list of schedules.
+// TestSimulate runs schedules with fixed seeds.
 func TestSimulate(t *testing.T) {
 	for seed := range uint64(100) {
 		simulateOne(t, seed)
