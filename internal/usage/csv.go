@@ -9,11 +9,10 @@ import (
 	"petcat"
 )
 
-// WriteCSV writes the periods of a usage history, below a line with the names of the
-// columns.
+// WriteCSV writes the periods of a usage history as CSV with a header.
 func WriteCSV(to io.Writer, h petcat.UsageHistory) error {
 	w := csv.NewWriter(to)
-	_ = w.Write([]string{"begin", "requests", "minute_refused", "day_refused", "ban_refused", "key_refused", "failed", "bytes", "incomplete"}) // Flush keeps the error
+	_ = w.Write([]string{"begin", "requests", "minute_refused", "day_refused", "ban_refused", "key_refused", "failed", "bytes", "incomplete"}) // w.Error returns the error
 	for _, p := range h.Periods {
 		row := []string{p.Begin.UTC().Format(time.RFC3339)}
 		for _, n := range []int64{p.Requests, p.MinuteRefused, p.DayRefused, p.BanRefused, p.KeyRefused, p.Failed, p.Bytes} {

@@ -1,10 +1,10 @@
-// Package usage counts the requests of each account by the hour, and once a second adds the
-// counts to the usage history as one batch. It also keeps the last refusals of each account
-// and when each key was last used.
+// Package usage counts the requests of each account by hour, and adds the counts to the usage
+// history in one batch a second. It also records the last rejections of each account and the last
+// use of each key.
 //
-// While the store is unavailable, counts wait in memory: one for each account and hour. A
-// batch whose outcome is unknown is sent again unchanged, and counts once. A killed process
-// loses the counts since its last batch.
+// While the store is unavailable, counts accumulate in memory, one for each account and hour. A
+// batch whose outcome is unknown is sent again unchanged, and counts once. A killed process loses
+// the counts since its last batch.
 package usage
 
 import (
@@ -23,54 +23,54 @@ import (
 )
 
 const (
-	// Interval is how often the counts are written. If that takes long, they are written
-	// less often, so that it takes a tenth of the time at most.
+	// Interval is the time between flushes. It gets longer if flushes are slow, so that they
+	// take at most a tenth of the time.
 	Interval = time.Second
 	stretch  = 10
-	// beat is how often a node without requests writes, so that it does not count as
-	// killed.
+	// beat is the time between empty batches of a node without requests, which would
+	// otherwise count as killed.
 	beat = 30 * time.Second
-	// addTimeout bounds one attempt.
+	// addTimeout is the timeout of an attempt to write a batch.
 	addTimeout = 5 * time.Second
-	// batchRows is how many counts go into one batch: creates on SQLite wait for it.
+	// batchRows is the maximum number of counts in a batch: on SQLite, creates wait for it.
 	batchRows = 5_000
 	shards    = 64
-	// shardRefusals bounds the groups of refusals of a shard that wait to be written.
-	// Refusals of further groups are only counted.
+	// shardRefusals is the maximum number of unwritten groups of rejections in a shard.
+	// Rejections of other groups are only counted.
 	shardRefusals = 64
 )
 
-// Options says how a Meter works.
+// Options of a [Meter].
 type Options struct {
-	Node   string // names this process
+	Node   string // identifies this process
 	Clock  clock.Clock
 	Logger *slog.Logger
 }
 
-// Store keeps what a Meter writes.
+// Store stores batches.
 type Store interface {
 	AddUsage(ctx context.Context, b petcat.UsageBatch) error
 }
 
-// Meter counts. It is safe for concurrent use.
+// Meter counts requests. It is safe for concurrent use.
 type Meter struct {
 	Options
 
 	shards [shards]shard
 
-	// Of Open, Flush and Close, one at a time:
+	// Used by Open, Flush and Close, which must not run concurrently:
 	store   Store
-	pending []petcat.UsageBatch // to be written, in this order
+	pending []petcat.UsageBatch // in this order
 	number  int64               // of the last batch
-	seen    time.Time           // of the last batch that was written
-	wrote   int64               // when that was, as clock.Reading.Mono
-	wait    time.Duration       // between two flushes
+	seen    time.Time           // SeenAt of the last written batch
+	wrote   int64               // time of the last write, as clock.Reading.Mono
+	wait    time.Duration       // until the next flush
 	failing bool                // the last attempt failed
 
-	saved atomic.Int64 // until when everything is written, as clock.Reading.Mono
+	saved atomic.Int64 // everything before this time is written, as clock.Reading.Mono
 }
 
-// New returns a meter that counts. It writes when Flush is called.
+// New returns a meter. It writes only when Flush or Close is called.
 func New(o Options) *Meter {
 	now := o.Clock.Read()
 	m := &Meter{Options: o, seen: now.Time(), wait: Interval}
@@ -81,7 +81,7 @@ func New(o Options) *Meter {
 	return m
 }
 
-// shard has the counts of some accounts since they were last taken.
+// shard has the unwritten counts of a part of the accounts.
 type shard struct {
 	mu     sync.Mutex
 	counts counts // guarded by mu
@@ -90,7 +90,7 @@ type shard struct {
 
 type counts struct {
 	hours    map[accountHour]*petcat.UsageCounts
-	keys     map[petcat.KeyID]int64 // when each was last used, Unix seconds
+	keys     map[petcat.KeyID]int64 // time of the last use, Unix seconds
 	refusals map[group]*petcat.Refusal
 }
 
@@ -99,7 +99,7 @@ type accountHour struct {
 	hour    int64
 }
 
-// group identifies refusals that are kept as one.
+// group identifies a group of rejections.
 type group struct {
 	account   petcat.AccountID
 	key       petcat.KeyID
@@ -111,7 +111,7 @@ func newCounts() counts {
 	return counts{make(map[accountHour]*petcat.UsageCounts), make(map[petcat.KeyID]int64), make(map[group]*petcat.Refusal)}
 }
 
-// with calls fn with the counts of an account, and those of one of its hours.
+// with calls fn with the counts of the account's shard, and of the account in one hour.
 func (m *Meter) with(account petcat.AccountID, unix int64, fn func(*counts, *petcat.UsageCounts)) {
 	s := &m.shards[uint64(account)%shards]
 	at := accountHour{account, unix / int64(time.Hour/time.Second)}
@@ -125,24 +125,24 @@ func (m *Meter) with(account petcat.AccountID, unix int64, fn func(*counts, *pet
 	fn(&s.counts, c)
 }
 
-// Admitted counts a request that was charged to an account's quotas. The time, in nanoseconds
-// since the Unix epoch, is that of the clock by which it was charged: then the hours of a day
-// in the history are what the limiter charged to that day.
+// Admitted counts a request that was charged to an account's quotas. now is the time, in
+// nanoseconds since the Unix epoch, by the clock that charged it: then the hours of a day add up
+// to the limiter's count of that day.
 func (m *Meter) Admitted(account petcat.AccountID, now int64) {
 	m.with(account, now/int64(time.Second), func(_ *counts, c *petcat.UsageCounts) { c.Requests++ })
 }
 
-// Response is the end of a request.
+// Response describes a finished request.
 type Response struct {
 	At      time.Time
-	Account petcat.AccountID // 0: of no account
+	Account petcat.AccountID // 0: no account
 	Key     petcat.KeyID
 	Status  int
 	Code    petcat.Code
 	Bytes   int64 // of the body
 }
 
-// Done counts everything about a request but that it was admitted.
+// Done counts a finished request, except its admission.
 func (m *Meter) Done(r Response) {
 	unix := r.At.Unix()
 	m.with(r.Account, unix, func(all *counts, c *petcat.UsageCounts) {
@@ -168,7 +168,7 @@ func (m *Meter) Done(r Response) {
 	})
 }
 
-// Refused keeps a refused or failed request of an account, with its time as Last.
+// Refused records a rejected or failed request of an account at the time r.Last.
 func (m *Meter) Refused(r petcat.Refusal) {
 	m.with(r.Account, r.Last.Unix(), func(all *counts, _ *petcat.UsageCounts) {
 		g := group{r.Account, r.Key, r.Operation, r.Code}
@@ -182,18 +182,17 @@ func (m *Meter) Refused(r petcat.Refusal) {
 	})
 }
 
-// Open sets the store. The first Flush registers the node there.
+// Open sets the store. The first Flush registers the node in it.
 func (m *Meter) Open(store Store) { m.store = store }
 
-// Wait returns how long to wait before the next Flush.
+// Wait returns the delay before the next Flush.
 func (m *Meter) Wait() time.Duration { return m.wait }
 
-// Flush writes the counts since the last call. Counts that cannot be written wait for the
-// next call.
+// Flush writes the counts since the last call. If it fails, the next call writes them.
 func (m *Meter) Flush(ctx context.Context) { m.write(ctx, false) }
 
-// Close writes everything, and that the node has ended, until it succeeds or ctx ends. No
-// request may be counted any more.
+// Close writes all counts and that the node has stopped. It retries until ctx ends. Count no
+// requests after Close.
 func (m *Meter) Close(ctx context.Context) {
 	if m.store == nil {
 		return
@@ -209,14 +208,13 @@ func (m *Meter) Close(ctx context.Context) {
 	}
 }
 
-// Unsaved returns for how long some counts may not have been written: the time since all of
-// them were.
+// Unsaved returns the time since all counts were written.
 func (m *Meter) Unsaved() time.Duration {
 	return time.Duration(m.Clock.Read().Mono - m.saved.Load())
 }
 
-// write writes the pending batches and the new counts, and reports whether all are written.
-// last says that the node ends.
+// write writes the pending batches and the new counts, and reports whether all were written. last
+// is true if the node stops.
 func (m *Meter) write(ctx context.Context, last bool) (done bool) {
 	m.wait = Interval
 	if !m.send(ctx) {
@@ -235,8 +233,8 @@ func (m *Meter) write(ctx context.Context, last bool) (done bool) {
 	return true
 }
 
-// take returns the counts since the last call, sorted. The account 0 is in the sum of all
-// accounts only, which is the last: nodes wait there for each other.
+// take returns the counts since the last call, sorted. Counts of account 0 are only in the sums of
+// all accounts, which come last, because all nodes contend for those rows.
 func (m *Meter) take() (b petcat.UsageBatch) {
 	sums := make(map[int64]*petcat.UsageCounts) // by hour
 	for i := range m.shards {
@@ -276,7 +274,7 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 	return b
 }
 
-// divide divides the counts up to the given time into pending batches.
+// divide splits the counts until seen into pending batches.
 func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 	for first := true; first || len(all.Counts) > 0 || len(all.Keys) > 0; first = false {
 		counts, keys := min(batchRows, len(all.Counts)), min(batchRows, len(all.Keys))
@@ -286,11 +284,11 @@ func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 		})
 		all.Counts, all.Keys, all.Refusals = all.Counts[counts:], all.Keys[keys:], nil
 	}
-	b := &m.pending[len(m.pending)-1] // only after the last batch is everything written
+	b := &m.pending[len(m.pending)-1] // everything is written only after the last batch
 	b.SeenAt, b.Ended = seen, last
 }
 
-// send writes the pending batches, and reports whether all are written.
+// send writes the pending batches, and reports whether all were written.
 func (m *Meter) send(ctx context.Context) bool {
 	for len(m.pending) > 0 {
 		b := m.pending[0]
@@ -298,7 +296,7 @@ func (m *Meter) send(ctx context.Context) bool {
 		err := m.store.AddUsage(limited, b)
 		cancel()
 		if err != nil {
-			if ctx.Err() == nil && !m.failing { // else it was interrupted, by Close or in it
+			if ctx.Err() == nil && !m.failing { // else Close interrupted it
 				m.failing = true
 				m.Logger.WarnContext(ctx, "usage flush failed; counts wait in memory", "error", err)
 			}

@@ -20,12 +20,12 @@ import (
 
 var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// memory keeps the batches that it is given while it is there.
+// memory is a store in memory that may be unavailable.
 type memory struct {
 	away    atomic.Bool
-	took    time.Duration // each write
+	took    time.Duration // by each write
 	batches []petcat.UsageBatch
-	offered []petcat.UsageBatch // those of failed writes, too
+	offered []petcat.UsageBatch // including failed writes
 }
 
 func (m *memory) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
@@ -42,7 +42,7 @@ func (m *memory) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	return nil
 }
 
-// total is the sum of what was written for an account.
+// total returns the sum of the written counts of an account.
 func (m *memory) total(account petcat.AccountID) (sum petcat.UsageCounts) {
 	for _, b := range m.batches {
 		for _, c := range b.Counts {
@@ -80,19 +80,19 @@ func TestDone(t *testing.T) {
 		m.Done(c.response)
 		m.Flush(t.Context())
 		if diff := cmp.Diff(c.want, s.total(c.response.Account)); diff != "" {
-			t.Errorf("%s, of its account (-want +got):\n%s", name, diff)
+			t.Errorf("%s, account (-want +got):\n%s", name, diff)
 		}
 		if diff := cmp.Diff(c.want, s.total(petcat.AllAccounts)); diff != "" {
-			t.Errorf("%s, of all accounts (-want +got):\n%s", name, diff)
+			t.Errorf("%s, all accounts (-want +got):\n%s", name, diff)
 		}
 		if keys := s.batches[0].Keys; c.response.Key != 0 != (len(keys) == 1 && keys[0] == petcat.KeyUse{Key: 1, At: noon}) {
-			t.Errorf("%s: the keys are %v", name, keys)
+			t.Errorf("%s: got the keys %v", name, keys)
 		}
 	}
 }
 
-// TestBatchIsSorted: by account and hour, with the sums of all accounts at the end. A request
-// counts in the hour in which it was charged.
+// TestBatchIsSorted: batches are sorted by account and hour, with the sums of all accounts at the
+// end. A request counts in the hour in which it was charged.
 func TestBatchIsSorted(t *testing.T) {
 	m, s := start(clocktest.NewManual(noon))
 	for _, a := range []petcat.AccountID{65, 2, 300, 1} {
@@ -115,7 +115,7 @@ func TestBatchIsSorted(t *testing.T) {
 	}
 }
 
-// TestCountInParallel: no request is lost or counted twice while counts are taken.
+// TestCountInParallel: concurrent flushes neither lose requests nor count them twice.
 func TestCountInParallel(t *testing.T) {
 	const workers, each = 4, 2_000
 	m, s := start(clocktest.NewManual(noon))
@@ -133,7 +133,7 @@ func TestCountInParallel(t *testing.T) {
 	all.Wait()
 	m.Flush(t.Context())
 	if got := s.total(petcat.AllAccounts).Requests; got != workers*each {
-		t.Errorf("%d requests are written, want %d", got, workers*each)
+		t.Errorf("wrote %d requests, want %d", got, workers*each)
 	}
 }
 
@@ -145,12 +145,12 @@ func TestCountAllocatesNothing(t *testing.T) {
 	}
 	count()
 	if n := testing.AllocsPerRun(100, count); n != 0 {
-		t.Errorf("counting allocates %v times", n)
+		t.Errorf("counting makes %v allocations", n)
 	}
 }
 
-// TestBatchIsRepeatedUnchanged: until it is written, the same batch is sent, and new counts
-// go into the next one.
+// TestBatchIsRepeatedUnchanged: the same batch is sent until it is written. New counts go into the
+// next batch.
 func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	c := clocktest.NewManual(noon)
 	m, s := start(c)
@@ -163,23 +163,23 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	}
 	for _, again := range s.offered[2:] {
 		if diff := cmp.Diff(s.offered[1], again); diff != "" {
-			t.Errorf("another batch was sent (-want +got):\n%s", diff)
+			t.Errorf("the repeated batch differs (-want +got):\n%s", diff)
 		}
 	}
 	if behind := m.Unsaved(); behind != 3*time.Second {
-		t.Errorf("nothing is written for 3 s, and it says %s", behind)
+		t.Errorf("Unsaved returns %s, 3 s after the last write", behind)
 	}
 	s.away.Store(false)
 	m.Flush(t.Context())
 	if len(s.batches) != 3 || s.batches[1].Number != 2 || s.batches[2].Number != 3 || s.batches[2].SeenAt != noon.Add(3*time.Second) || s.total(7).Requests != 3 {
-		t.Errorf("written are %+v", s.batches)
+		t.Errorf("wrote %+v", s.batches)
 	}
 	if behind := m.Unsaved(); behind != 0 {
-		t.Errorf("everything is written, and it says not for %s", behind)
+		t.Errorf("Unsaved returns %s after everything was written", behind)
 	}
 }
 
-// TestLargeBatchesAreDivided: only after the last part everything is written.
+// TestLargeBatchesAreDivided: only the last part advances SeenAt.
 func TestLargeBatchesAreDivided(t *testing.T) {
 	c := clocktest.NewManual(noon)
 	m, s := start(c)
@@ -190,7 +190,7 @@ func TestLargeBatchesAreDivided(t *testing.T) {
 	}
 	m.Flush(t.Context())
 	if len(s.batches) != 3 || s.total(petcat.AllAccounts).Bytes != accounts {
-		t.Fatalf("%d batches hold %d bytes", len(s.batches), s.total(petcat.AllAccounts).Bytes)
+		t.Fatalf("%d batches have %d bytes", len(s.batches), s.total(petcat.AllAccounts).Bytes)
 	}
 	for i, b := range s.batches {
 		want := noon
@@ -203,7 +203,7 @@ func TestLargeBatchesAreDivided(t *testing.T) {
 	}
 }
 
-// TestFlushesTakeATenthOfTheTime: while a write takes long, they are fewer.
+// TestFlushesTakeATenthOfTheTime: slow flushes are less frequent.
 func TestFlushesTakeATenthOfTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := start(clock.NewSystem())
@@ -212,15 +212,14 @@ func TestFlushesTakeATenthOfTheTime(t *testing.T) {
 			m.Admitted(7, 0)
 			m.Flush(t.Context())
 			if got := m.Wait(); got != c.want {
-				t.Errorf("after a write of %s it waits for %s, want %s", c.took, got, c.want)
+				t.Errorf("after a write of %s, Wait returns %s, want %s", c.took, got, c.want)
 			}
 		}
 	})
 }
 
-// TestSignsOfLife: a node that counts nothing says now and then that it is there, and
-// says when it ends.
-func TestSignsOfLife(t *testing.T) {
+// TestEmptyBatches: a node without requests writes empty batches, and a last one when it stops.
+func TestEmptyBatches(t *testing.T) {
 	c := clocktest.NewManual(noon)
 	m, s := start(c)
 	for range 120 {
@@ -228,34 +227,34 @@ func TestSignsOfLife(t *testing.T) {
 		c.Advance(time.Second)
 	}
 	if len(s.batches) != 4 {
-		t.Errorf("in two minutes it said %d times that it is there, want 4", len(s.batches))
+		t.Errorf("wrote %d batches in two minutes, want 4", len(s.batches))
 	}
 	m.Close(t.Context())
 	if last := s.batches[len(s.batches)-1]; !last.Ended {
-		t.Errorf("in the end it wrote %+v", last)
+		t.Errorf("the last batch is %+v", last)
 	}
 }
 
-// TestClose: it writes until it succeeds. A write that the end interrupts is no fault of the
-// store; what cannot be written in time is logged.
+// TestClose: Close retries until it succeeds. An interrupted write is not logged as a failure of
+// the store; unwritten counts are logged.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s := &memory{}
 		s.away.Store(true)
 		m := New(Options{Node: "a", Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		m.Close(t.Context()) // before there is a store
+		m.Close(t.Context()) // before Open
 		m.Open(s)
 		m.Admitted(7, 0)
 		ended, end := context.WithCancel(t.Context())
 		end()
 		m.Flush(ended)
 		if log.Len() > 0 {
-			t.Errorf("an interrupted write is logged: %s", &log)
+			t.Errorf("the interrupted write was logged: %s", &log)
 		}
 		m.Close(ended)
 		if !strings.Contains(log.String(), "not written") {
-			t.Errorf("counts that could not be written are logged as %q", &log)
+			t.Errorf("unwritten counts were logged as %q", &log)
 		}
 		time.AfterFunc(time.Minute, func() { s.away.Store(false) })
 		m.Close(t.Context())
@@ -265,8 +264,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestRefusalsAreGrouped: by account, key, operation and code; how many groups wait is
-// bounded.
+// TestRefusalsAreGrouped: rejections are grouped by account, key, operation and code. The number
+// of unwritten groups is bounded.
 func TestRefusalsAreGrouped(t *testing.T) {
 	m, s := start(clocktest.NewManual(noon))
 	refused := func(key petcat.KeyID, code petcat.Code, after time.Duration) {
@@ -288,6 +287,6 @@ func TestRefusalsAreGrouped(t *testing.T) {
 	}
 	m.Flush(t.Context())
 	if got := len(s.batches[1].Refusals); got != shardRefusals {
-		t.Errorf("%d groups waited, want %d", got, shardRefusals)
+		t.Errorf("got %d groups, want %d", got, shardRefusals)
 	}
 }
