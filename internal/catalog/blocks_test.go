@@ -11,29 +11,28 @@ import (
 	"petcat/internal/catalog"
 )
 
-// element returns a category that takes exactly so many bytes of a list, with what
-// stands before it.
+// element returns a category that takes size bytes of a list, including the character before it.
 func element(id, size int) petcat.RevisedCategory {
 	fill := strings.Repeat("x", size-len(fmt.Sprintf(`,{"id":%d,"name":"n","description":""}`, id)))
 	return revised(id, "n", &fill)
 }
 
-// A block is full once it has its size, not a byte earlier.
-func TestBlockIsFull(t *testing.T) {
-	for size, parts := range map[int]int{block - 1: 1, block: 3} { // or the bracket, a block, and the end
+// A block is closed when it has reached its size, not a byte earlier.
+func TestBlockSize(t *testing.T) {
+	for size, parts := range map[int]int{block - 1: 1, block: 3} { // 3: the bracket, a block and the end
 		c := catalog.New("d")
 		c.Apply([]petcat.RevisedCategory{element(1, size), element(2, 100)})
 		if got := len(current(t, c).Representation(catalog.Zstd).Parts); got != parts {
-			t.Errorf("an element behind %d bytes makes %d parts, want %d", size, got, parts)
+			t.Errorf("an element after %d bytes makes %d parts, want %d", size, got, parts)
 		}
 	}
 }
 
-// A block is divided when a change makes it longer than two, unless it is one category.
-func TestChangeDividesABlock(t *testing.T) {
+// A block is split when a change makes it larger than two blocks, unless it has one category.
+func TestChangeSplitsBlock(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		before []petcat.RevisedCategory // of the block, which has its size
+		before []petcat.RevisedCategory // of a full block
 		change petcat.RevisedCategory
 		want   int // blocks
 	}{
@@ -57,17 +56,17 @@ func TestChangeDividesABlock(t *testing.T) {
 				want = append(want, before.Category)
 			}
 			if got := unmarshalled(t, joined(s, catalog.Identity)); !equal(got, want) {
-				t.Errorf("the list has %d categories and is another one", len(got))
+				t.Errorf("the list of %d categories is wrong", len(got))
 			}
-			if got := len(s.Representation(catalog.Zstd).Parts) - 2; got != c.want { // without the bracket and the end
+			if got := len(s.Representation(catalog.Zstd).Parts) - 2; got != c.want { // without bracket and end
 				t.Errorf("%d blocks, want %d", got, c.want)
 			}
 		})
 	}
 }
 
-// When all behind the last block was deleted, the list ends with that block, for pages,
-// single categories and changes.
+// After all open elements were deleted, the list ends with the last block, for pages, single
+// categories and changes.
 func TestListEndsWithABlock(t *testing.T) {
 	c := catalog.New("d")
 	first, second := element(10, block), element(20, block)
@@ -88,7 +87,7 @@ func TestListEndsWithABlock(t *testing.T) {
 	} {
 		page := s.Page(p.after, p.limit)
 		if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, p.want) || page.Next != p.next {
-			t.Errorf("%d behind %d: %d categories and next %d; want %d and %d", p.limit, p.after, len(got), page.Next, len(p.want), p.next)
+			t.Errorf("page of %d after %d: got %d categories and next %d, want %d and %d", p.limit, p.after, len(got), page.Next, len(p.want), p.next)
 		}
 	}
 	for id, want := range map[petcat.CategoryID]bool{10: true, 15: false, 20: true, 25: false, 30: false} {
@@ -102,6 +101,6 @@ func TestListEndsWithABlock(t *testing.T) {
 	c.Apply([]petcat.RevisedCategory{between, changed, behind})
 	want := []petcat.Category{first.Category, between.Category, changed.Category, behind.Category}
 	if got := unmarshalled(t, joined(current(t, c), catalog.Identity)); !equal(got, want) {
-		t.Errorf("the list is %d categories long, or another one", len(got))
+		t.Errorf("the list of %d categories is wrong", len(got))
 	}
 }

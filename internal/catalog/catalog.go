@@ -1,18 +1,15 @@
-// Package catalog is the read model of the API: the list of all categories, already
-// encoded, in id order. A list request takes the current [Snapshot] and writes its
-// bytes; it queries no database and encodes nothing. A page and a single category are
-// cut out of the same bytes.
+// Package catalog is the read model of the API: the encoded list of all categories in id order. A
+// list request writes the bytes of the current [Snapshot], without a query and without encoding.
+// Pages and single categories are slices of the same bytes.
 //
-// The bytes are kept in blocks, which never change. A create appends to the last one,
-// which is still open; a change or a deletion replaces the block that holds the
-// category. Either publishes a new snapshot, so no write encodes or compresses the
-// whole list again. Readers hold an immutable snapshot and take no lock.
+// The bytes are in immutable blocks. A create appends to the last block, which is still open; a
+// change or deletion replaces the block of the category. Both publish a new snapshot, so no write
+// encodes or compresses the whole list again. Readers use an immutable snapshot without a lock.
 //
-// Every list contains every write that was acknowledged before it was asked for: an
-// embedded store hands over each commit before it acknowledges it; a store that several
-// nodes share is asked for what is new, once for all lists that wait ([Replica]). While
-// that store is unavailable, a Replica returns the list in memory, for
-// [ReplicaOptions.MaxStaleness] at most.
+// A list contains every write that was acknowledged before the list was requested. SQLite passes
+// each commit to the catalog before it acknowledges the write. On PostgreSQL, a [Replica] reads
+// the changes, with one query for all waiting lists. While the store is unavailable, a Replica
+// returns the list in memory, for up to [ReplicaOptions.MaxStaleness].
 package catalog
 
 import (
@@ -26,12 +23,11 @@ import (
 	"petcat"
 )
 
-// blockSize is how many bytes a block holds before the next one is begun. It
-// bounds what one write can cause to be copied or compressed again.
+// blockSize is the size in bytes after which a block is closed. It bounds the bytes that a write
+// copies or compresses again.
 const blockSize = 128 << 10
 
-// Catalog holds every category, encoded. Use [New]. It is safe for concurrent
-// use.
+// Catalog has all categories, encoded. It is safe for concurrent use. Use [New].
 type Catalog struct {
 	dataset string
 	current atomic.Pointer[Snapshot]
@@ -40,25 +36,23 @@ type Catalog struct {
 	list list // guarded by mu
 }
 
-// New returns an empty catalog. The dataset's name becomes part of every ETag of the
-// list, so that the same revision number of another data set, such as a restored
-// backup, is not taken for the same list.
+// New returns an empty catalog. The ETags of the list contain the dataset name, so that the same
+// revision number of another dataset, such as a restored backup, has a different ETag.
 func New(dataset string) *Catalog {
 	c := &Catalog{dataset: dataset}
 	c.current.Store(newSnapshot(dataset, list{}))
 	return c
 }
 
-// Current returns the list as it is now, which is never out of date: the age is
-// 0.
+// Current returns the current list. Its age is always 0.
 func (c *Catalog) Current(context.Context, petcat.Revision) (list *Snapshot, age time.Duration, err error) {
 	return c.current.Load(), 0, nil
 }
 
-// Count returns how many categories the list has.
+// Count returns the number of categories.
 func (c *Catalog) Count() int64 { return c.current.Load().Count() }
 
-// source is a store to load a catalog from.
+// source is a store with categories.
 type source interface {
 	EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error
 }
@@ -78,9 +72,8 @@ func (c *Catalog) Load(ctx context.Context, from source) error {
 	return err
 }
 
-// Apply makes and publishes changes: categories that were created, changed or deleted, in
-// the order of the revisions. It skips changes that the catalog already has, so the same
-// change may be handed over twice.
+// Apply applies and publishes changes, in the order of their revisions. It skips changes that the
+// catalog already has.
 func (c *Catalog) Apply(changes []petcat.RevisedCategory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,24 +83,24 @@ func (c *Catalog) Apply(changes []petcat.RevisedCategory) {
 	c.publish()
 }
 
-// publish makes the changes of the list visible to readers. The caller holds mu.
+// publish makes the changes of the list visible to readers. The caller must hold mu.
 func (c *Catalog) publish() {
-	if c.list.revision != c.current.Load().revision { // else the compressed forms stay
+	if c.list.revision != c.current.Load().revision { // else keep the compressed bytes
 		c.current.Store(newSnapshot(c.dataset, c.list))
 	}
 }
 
-// list is the list as of one revision. A copy stays what it is while the original changes:
-// they share only what is never changed in place.
+// list is the list at one revision. A copy is independent of the original: they share only data
+// that never changes.
 type list struct {
 	revision petcat.Revision // of the last change
 	count    int64
-	bytes    int64    // of the sealed and the open elements
-	sealed   []*block // none is empty
-	open     elements // those behind the sealed ones; empty only if the list is
+	bytes    int64    // of the sealed blocks and the open elements
+	sealed   []*block // never empty
+	open     elements // after the sealed blocks; empty only if the list is empty
 }
 
-// apply makes a change that the list does not have.
+// apply applies a change unless the list has it.
 func (l *list) apply(change petcat.RevisedCategory) {
 	if change.Revision <= l.revision {
 		return
@@ -122,14 +115,14 @@ func (l *list) apply(change petcat.RevisedCategory) {
 		err = l.edit(change.ID, &change.Category)
 	}
 	if err != nil {
-		// The domain accepts no category that cannot be encoded. Without it, the
-		// list would lack a durable category.
+		// The domain rejects categories that cannot be encoded. The list must not lack a
+		// stored category.
 		panic(err)
 	}
 	l.revision = change.Revision
 }
 
-// append encodes one category at the end of the list.
+// append encodes a category at the end of the list.
 func (l *list) append(category petcat.Category) error {
 	if len(l.open.data) >= blockSize {
 		l.sealed = append(l.sealed, newBlock(l.open.clone()))
@@ -146,11 +139,10 @@ func (l *list) append(category petcat.Category) error {
 	return nil
 }
 
-// edit replaces the category with this id, inserts it if there is none, or removes it if the
-// new one is nil.
+// edit replaces or inserts the category with an id, or removes it if category is nil.
 func (l *list) edit(id petcat.CategoryID, category *petcat.Category) error {
-	at := min(l.behind(id-1), len(l.sealed))
-	before := l.stretch(at)
+	at := min(l.segmentAfter(id-1), len(l.sealed))
+	before := l.segment(at)
 	i, found := before.find(id)
 	if category == nil && !found {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"petcat/internal/catalog"
 )
 
-// drawCategory draws texts that JSON must escape or may escape, from a few bytes
-// to some 40 KB: four or more of those fill a block.
+// drawCategory draws texts with characters that JSON must or may escape, of up to 40 KB, so that
+// four categories can fill a block.
 func drawCategory(t *rapid.T, id int) petcat.RevisedCategory {
 	piece := rapid.SampledFrom([]string{"x", "é", "🐕", `"`, `\`, "<&>", "\u2028", "/", "\u007f", "ab c"})
 	name := "n" + strings.Repeat(piece.Draw(t, "name"), rapid.IntRange(0, 300).Draw(t, "times"))
@@ -31,7 +31,7 @@ func drawCategory(t *rapid.T, id int) petcat.RevisedCategory {
 	return revised(id, name, &description)
 }
 
-// model is what a catalog is to hold: a sorted slice, and a map would do.
+// model is the expected list.
 type model struct {
 	list     []petcat.Category
 	created  int
@@ -42,13 +42,13 @@ func (m *model) find(id petcat.CategoryID) (int, bool) {
 	return slices.BinarySearchFunc(m.list, id, func(c petcat.Category, id petcat.CategoryID) int { return cmp.Compare(c.ID, id) })
 }
 
-// draw draws a change, and makes it: mostly a create, often a change or a deletion of
-// what is there, now and then of what is not.
+// draw draws a change and applies it: usually a create, often a change or deletion of a category,
+// sometimes of a category that does not exist.
 func (m *model) draw(t *rapid.T) petcat.RevisedCategory {
 	m.revision += petcat.Revision(rapid.IntRange(1, 3).Draw(t, "gap"))
 	what := rapid.IntRange(0, 9).Draw(t, "what")
 	if m.created == 0 || what < 5 {
-		m.created += rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "ids") // those between come later, if at all
+		m.created += rapid.SampledFrom([]int{1, 1, 1, 2}).Draw(t, "ids") // skipped ids come later or never
 		c := drawCategory(t, m.created)
 		c.Revision = m.revision
 		m.list = append(m.list, c.Category)
@@ -64,7 +64,7 @@ func (m *model) draw(t *rapid.T) petcat.RevisedCategory {
 	}
 	c := drawCategory(t, int(id))
 	c.Revision = m.revision
-	m.list = slices.Clone(m.list) // snapshots of the model hold the old one
+	m.list = slices.Clone(m.list) // snapshots of the model use the old slice
 	if found {
 		m.list[i] = c.Category
 	} else {
@@ -73,18 +73,17 @@ func (m *model) draw(t *rapid.T) petcat.RevisedCategory {
 	return c
 }
 
-// Whatever is created, changed and deleted: each list along the way holds exactly what
-// there was by then, stays the same byte for byte for ever, and is the same list in
-// every encoding, whenever that is first asked for. Its pages and its categories are cut
-// out of it.
+// After random changes, each snapshot has exactly the categories of its time, never changes, and
+// is the same list in every encoding, whenever that is first requested. Its pages and categories
+// match.
 func TestListProperties(t *testing.T) {
 	type seen struct {
 		snapshot *catalog.Snapshot
 		want     []petcat.Category
 		bodies   map[catalog.Encoding][]byte
 	}
-	// Often nobody asks: what is then asked for at the end is made from memory
-	// that later creates have been near.
+	// Often a snapshot is only read at the end, after later creates could have changed its
+	// memory.
 	asked := [][]catalog.Encoding{nil, nil, encodings(), {catalog.Identity}, {catalog.Gzip}, {catalog.Zstd}}
 	rapid.Check(t, func(t *rapid.T) {
 		c := catalog.New("d")
@@ -109,10 +108,10 @@ func TestListProperties(t *testing.T) {
 		for _, s := range along {
 			plain := joined(s.snapshot, catalog.Identity)
 			if got := unmarshalled(t, plain); !equal(got, s.want) {
-				t.Fatalf("the list of %d is another one:\n%s", len(s.want), diff.Diff(s.want, got))
+				t.Fatalf("the list of %d is wrong:\n%s", len(s.want), diff.Diff(s.want, got))
 			}
 			if s.snapshot.Count() != int64(len(s.want)) || s.snapshot.Size() != int64(len(plain)) {
-				t.Fatalf("count %d, size %d; the list has %d in %d bytes", s.snapshot.Count(), s.snapshot.Size(), len(s.want), len(plain))
+				t.Fatalf("got count %d and size %d for a list of %d in %d bytes", s.snapshot.Count(), s.snapshot.Size(), len(s.want), len(plain))
 			}
 			checkCuts(t, s.snapshot, s.want)
 			for _, e := range encodings() {
@@ -121,7 +120,7 @@ func TestListProperties(t *testing.T) {
 					t.Fatalf("the list of %d as %s changed", len(s.want), e)
 				}
 				if !bytes.Equal(decoded(t, e, body), plain) {
-					t.Fatalf("the list of %d as %s is another one", len(s.want), e)
+					t.Fatalf("the list of %d as %s is wrong", len(s.want), e)
 				}
 				checkRepresentation(t, s.snapshot.Representation(e), e)
 			}
@@ -131,7 +130,7 @@ func TestListProperties(t *testing.T) {
 
 func equal(a, b []petcat.Category) bool { return slices.EqualFunc(a, b, petcat.Category.Equal) }
 
-// checkCuts looks at each category of a list and at some of its pages.
+// checkCuts checks each category of a list and some pages.
 func checkCuts(t *rapid.T, s *catalog.Snapshot, want []petcat.Category) {
 	t.Helper()
 	for _, c := range want {
@@ -145,7 +144,7 @@ func checkCuts(t *rapid.T, s *catalog.Snapshot, want []petcat.Category) {
 	limit := rapid.SampledFrom([]int{1, 2, 5, 1_000}).Draw(t, "limit")
 	if _, found := slices.BinarySearchFunc(want, after, func(c petcat.Category, id petcat.CategoryID) int { return cmp.Compare(c.ID, id) }); !found {
 		if _, _, found := s.Category(after); found {
-			t.Fatalf("there is a category %d", after)
+			t.Fatalf("found the category %d, which does not exist", after)
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(want), func(c petcat.Category) bool { return c.ID <= after })
@@ -153,10 +152,10 @@ func checkCuts(t *rapid.T, s *catalog.Snapshot, want []petcat.Category) {
 		page := s.Page(after, limit)
 		n := min(limit, len(rest))
 		if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, rest[:n]) {
-			t.Fatalf("%d behind %d are another page:\n%s", limit, after, diff.Diff(rest[:n], got))
+			t.Fatalf("the page of %d after %d is wrong:\n%s", limit, after, diff.Diff(rest[:n], got))
 		}
 		if goesOn := n < len(rest); goesOn != (page.Next != 0) || goesOn && page.Next != rest[n-1].ID {
-			t.Fatalf("behind %d of %d the list goes on at %d", n, len(rest), page.Next)
+			t.Fatalf("after %d of %d categories, next is %d", n, len(rest), page.Next)
 		}
 		if page.Next == 0 {
 			return
@@ -192,7 +191,7 @@ func TestEmptyList(t *testing.T) {
 	}
 }
 
-func TestApplyTwiceIsHarmless(t *testing.T) {
+func TestApplyIsIdempotent(t *testing.T) {
 	c := catalog.New("d")
 	batch := many(1, 5, 100)
 	c.Apply(batch)
@@ -203,15 +202,15 @@ func TestApplyTwiceIsHarmless(t *testing.T) {
 	if again := current(t, c); !bytes.Equal(joined(first, catalog.Identity), joined(again, catalog.Identity)) || again.Revision() != first.Revision() {
 		t.Errorf("the list changed:\n%s\n%s", joined(first, catalog.Identity), joined(again, catalog.Identity))
 	}
-	// A change that is known in part adds the rest.
+	// Changes that are partly known add the rest.
 	c.Apply(many(4, 7, 100))
 	if got := current(t, c).Count(); got != 7 {
-		t.Errorf("%d categories, want 7", got)
+		t.Errorf("got %d categories, want 7", got)
 	}
 }
 
-// What is known already leaves its block as it was compressed.
-func TestApplyTwiceCompressesNothing(t *testing.T) {
+// Known changes do not recompress their block.
+func TestKnownChangesCompressNothing(t *testing.T) {
 	c := catalog.New("d")
 	c.Apply(many(1, 2_000, 200))
 	change := []petcat.RevisedCategory{revised(1, "changed", nil)}
@@ -226,7 +225,7 @@ func TestApplyTwiceCompressesNothing(t *testing.T) {
 	}
 }
 
-// each is a store that holds categories, and fails after them if it is to.
+// each is a store with categories, which may fail after them.
 type each struct {
 	categories []petcat.RevisedCategory
 	err        error
@@ -247,7 +246,7 @@ func TestLoad(t *testing.T) {
 		if err := c.Load(t.Context(), each{categories: many(1, 2_000, 200)}); err != nil {
 			t.Fatal(err)
 		}
-		c.Apply(many(1_999, 2_001, 200)) // the store hands over what it committed meanwhile
+		c.Apply(many(1_999, 2_001, 200)) // commits during the load
 		applied := catalog.New("d")
 		for _, category := range many(1, 2_001, 200) {
 			applied.Apply([]petcat.RevisedCategory{category})
@@ -262,7 +261,7 @@ func TestLoad(t *testing.T) {
 	t.Run("the store fails", func(t *testing.T) {
 		away := errors.New("away")
 		if err := catalog.New("d").Load(t.Context(), each{categories: many(1, 2, 100), err: away}); !errors.Is(err, away) {
-			t.Errorf("error %v", err)
+			t.Errorf("got the error %v", err)
 		}
 	})
 	t.Run("a text that cannot be encoded", func(t *testing.T) {
@@ -273,9 +272,8 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// A durable category that cannot be encoded must not be left out in silence,
-// and must not take the rest along.
-func TestApplyPanicsOnWhatCannotBeEncoded(t *testing.T) {
+// A stored category that cannot be encoded causes a panic, and does not affect other categories.
+func TestApplyPanicsOnInvalidText(t *testing.T) {
 	c := catalog.New("d")
 	c.Apply(many(1, 2, 100))
 	func() {
@@ -292,9 +290,9 @@ func TestApplyPanicsOnWhatCannotBeEncoded(t *testing.T) {
 	}
 }
 
-// Readers see whole lists that only grow while a writer creates.
-func TestReadersWithAWriter(t *testing.T) {
-	const creates, perCreate = 400, 2_000 // some 6 blocks
+// During creates, readers see complete lists that only grow.
+func TestConcurrentReaders(t *testing.T) {
+	const creates, perCreate = 400, 2_000 // about 6 blocks
 	c := catalog.New("d")
 	done := make(chan struct{})
 	var readers sync.WaitGroup
@@ -305,7 +303,7 @@ func TestReadersWithAWriter(t *testing.T) {
 			for finished := false; !finished; {
 				select {
 				case <-done:
-					finished = true // and look once more
+					finished = true // and read once more
 				default:
 				}
 				s, _, err := c.Current(t.Context(), 0)
@@ -316,13 +314,13 @@ func TestReadersWithAWriter(t *testing.T) {
 				plain := decoded(t, e, joined(s, e))
 				count := int64(bytes.Count(plain, []byte(`{"id":`)))
 				if count != s.Count() || count < last || int64(len(plain)) != s.Size() || plain[0] != '[' || plain[len(plain)-1] != ']' {
-					t.Errorf("a list of %d after one of %d; it says %d", count, last, s.Count())
+					t.Errorf("got a list of %d after a list of %d; Count is %d", count, last, s.Count())
 					return
 				}
 				last = count
 			}
 			if last != creates {
-				t.Errorf("the last list has %d, want %d", last, creates)
+				t.Errorf("the last list has %d categories, want %d", last, creates)
 			}
 		})
 	}
@@ -333,7 +331,7 @@ func TestReadersWithAWriter(t *testing.T) {
 	readers.Wait()
 }
 
-// All who ask for one encoding of one snapshot share one answer.
+// All callers share one representation of each encoding of a snapshot.
 func TestRepresentationIsMadeOnce(t *testing.T) {
 	c := catalog.New("d")
 	c.Apply(many(1, 2_000, 200))
@@ -347,15 +345,15 @@ func TestRepresentationIsMadeOnce(t *testing.T) {
 		all.Wait()
 		for _, r := range answers {
 			if r != answers[0] {
-				t.Errorf("%s was made more than once", e)
+				t.Errorf("%s was computed more than once", e)
 			}
 		}
 	}
 }
 
-// A change in the middle of a long list makes one block anew, and leaves the memory of the
-// others as it was, in every encoding.
-func TestChangeTouchesOneBlock(t *testing.T) {
+// A change in the middle of a long list replaces one block and keeps the memory of the others, in
+// every encoding.
+func TestChangeReplacesOneBlock(t *testing.T) {
 	const element, n = 1_000, 3_000
 	c := catalog.New("d")
 	c.Apply(many(1, n, element))
@@ -382,7 +380,7 @@ func TestChangeTouchesOneBlock(t *testing.T) {
 						anew++
 					}
 				}
-				if anew > 3 { // the bracket, the block, and the end, which has the checksum
+				if anew > 3 { // the bracket, the block and the end with the checksum
 					t.Errorf("%s %d, %s: %d of %d parts are new", name, id, e, anew, len(after))
 				}
 			}
@@ -390,7 +388,7 @@ func TestChangeTouchesOneBlock(t *testing.T) {
 	}
 }
 
-// A block that grows is divided, and one that shrinks goes.
+// Blocks that grow are split, and empty blocks are removed.
 func TestBlocksStaySmall(t *testing.T) {
 	c := catalog.New("d")
 	c.Apply(many(1, 5_000, 100))
@@ -413,7 +411,7 @@ func TestBlocksStaySmall(t *testing.T) {
 	}
 	s := current(t, c)
 	if list := joined(s, catalog.Identity); string(list) != "[]" || s.Count() != 0 || len(s.Representation(catalog.Identity).Parts) != 1 {
-		t.Errorf("%d categories in %d parts: %.100s", s.Count(), len(s.Representation(catalog.Identity).Parts), list)
+		t.Errorf("got %d categories in %d parts: %.100s", s.Count(), len(s.Representation(catalog.Identity).Parts), list)
 	}
 	c.Apply([]petcat.RevisedCategory{{Category: petcat.Category{ID: 5_001, Name: "again"}, Revision: revision + 1}})
 	if list := joined(current(t, c), catalog.Identity); string(list) != `[{"id":5001,"name":"again"}]` {
@@ -421,7 +419,7 @@ func TestBlocksStaySmall(t *testing.T) {
 	}
 }
 
-// Load takes the revision of what was deleted last: another list must not have its ETag.
+// Load includes the revisions of deleted categories, so that the ETag is new.
 func TestLoadAfterDeletions(t *testing.T) {
 	gone := petcat.RevisedCategory{Category: petcat.Category{ID: 2}, Revision: 100, Deleted: true}
 	c := catalog.New("d")
@@ -434,8 +432,7 @@ func TestLoadAfterDeletions(t *testing.T) {
 	}
 }
 
-// Two bodies that may differ never share an ETag: over datasets, revisions and
-// encodings.
+// ETags differ between datasets, revisions and encodings.
 func TestETagsDiffer(t *testing.T) {
 	seen := map[string]string{}
 	for _, dataset := range []string{"a", "a-1", "a-1-2", "b", "1"} {
@@ -445,7 +442,7 @@ func TestETagsDiffer(t *testing.T) {
 				etag := current(t, c).Representation(e).ETag
 				where := dataset + " " + e.String()
 				if len(etag) != 1 || len(etag[0]) < 3 || etag[0][0] != '"' || strings.Count(etag[0], `"`) != 2 || !strings.HasSuffix(etag[0], `"`) {
-					t.Fatalf("%s: %v is no strong validator", where, etag)
+					t.Fatalf("%s: %v is not a strong validator", where, etag)
 				}
 				if twin, taken := seen[etag[0]]; taken {
 					t.Errorf("%s after %d creates has the ETag %s of %s", where, id, etag[0], twin)
@@ -468,8 +465,8 @@ func TestAppendCategory(t *testing.T) {
 		{"empty description", petcat.Category{ID: 2, Name: "dog", Description: text("")}, `{"id":2,"name":"dog","description":""}`},
 		{"largest id", petcat.Category{ID: 1<<53 - 1, Name: "d"}, `{"id":9007199254740991,"name":"d"}`},
 		{"escapes", petcat.Category{ID: 3, Name: `"\`, Description: text("\t\r\n")}, `{"id":3,"name":"\"\\","description":"\t\r\n"}`},
-		{"nothing is escaped without need", petcat.Category{ID: 4, Name: "<é&🐕/\u2028>"}, "{\"id\":4,\"name\":\"<é&🐕/\u2028>\"}"},
-		{"other controls", petcat.Category{ID: 5, Name: "\x00\x1f\x7f"}, "{\"id\":5,\"name\":\"\\u0000\\u001f\x7f\"}"},
+		{"no unnecessary escapes", petcat.Category{ID: 4, Name: "<é&🐕/\u2028>"}, "{\"id\":4,\"name\":\"<é&🐕/\u2028>\"}"},
+		{"other control characters", petcat.Category{ID: 5, Name: "\x00\x1f\x7f"}, "{\"id\":5,\"name\":\"\\u0000\\u001f\x7f\"}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := catalog.AppendCategory([]byte("before"), c.category)
@@ -480,7 +477,7 @@ func TestAppendCategory(t *testing.T) {
 	}
 	for _, bad := range []petcat.Category{{Name: "\xff"}, {Name: "n", Description: text("\xed\xa0\x80")}} {
 		if got, err := catalog.AppendCategory(nil, bad); err == nil {
-			t.Errorf("%q became %s", bad.Name, got)
+			t.Errorf("%q was encoded as %s", bad.Name, got)
 		}
 	}
 }

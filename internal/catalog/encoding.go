@@ -21,7 +21,7 @@ const (
 	encodings = iota
 )
 
-// String returns the coding's name in HTTP.
+// String returns the name in HTTP.
 func (e Encoding) String() string {
 	switch e {
 	case Gzip:
@@ -33,7 +33,7 @@ func (e Encoding) String() string {
 	}
 }
 
-// header returns the value of Content-Encoding.
+// header returns the values of Content-Encoding.
 func (e Encoding) header() []string {
 	if e == Identity {
 		return nil
@@ -41,7 +41,7 @@ func (e Encoding) header() []string {
 	return []string{e.String()}
 }
 
-// suffix returns the part of an ETag that differs between the encodings.
+// suffix returns the part of an ETag that depends on the encoding.
 func (e Encoding) suffix() string {
 	if e == Identity {
 		return ""
@@ -49,17 +49,17 @@ func (e Encoding) suffix() string {
 	return "-" + e.String()
 }
 
-// block is a part of the list that never changes. It is compressed at most once for each
-// encoding, at the first request for it.
+// block is an immutable part of the list. It is compressed once for each encoding, when it is
+// first requested.
 type block struct {
 	elements
 	crc   uint32 // CRC-32 of data
-	shift uint32 // makes room for data in the CRC-32 of what precedes it
+	shift uint32 // factor for the CRC-32 of the bytes before data; see crcShift
 
 	encoded [encodings]func() []byte
 }
 
-// newBlock returns a block of elements; there is one at least.
+// newBlock returns a block of at least one element.
 func newBlock(e elements) *block {
 	b := &block{elements: e, crc: crc32.ChecksumIEEE(e.data), shift: crcShift(len(e.data))}
 	for e := range encodings {
@@ -68,8 +68,8 @@ func newBlock(e elements) *block {
 	return b
 }
 
-// piece returns a part of a body. Of gzip it is one of a deflate stream, of zstd a frame of
-// its own: a body may hold several (RFC 8878, section 3.1).
+// piece returns a part of a body: of a deflate stream for gzip, a separate frame for zstd. A body
+// may contain several frames (RFC 8878, section 3.1).
 func (e Encoding) piece(data []byte) []byte {
 	switch e {
 	case Gzip:
@@ -81,17 +81,16 @@ func (e Encoding) piece(data []byte) []byte {
 	}
 }
 
-// gzipHeader begins a gzip member (RFC 1952): deflate, no name, no time,
-// unknown system.
-var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} //nolint:gochecknoglobals // nobody changes it
+// gzipHeader is the header of a gzip member (RFC 1952): deflate, no name, no time, unknown
+// system.
+var gzipHeader = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff} //nolint:gochecknoglobals // never changed
 
-// A list is one gzip member, because some clients stop after the first. Its
-// deflate stream is made of pieces that were compressed apart: each was begun
-// with an empty window and ended on a byte boundary (a sync flush), so they may
-// be joined.
+// A list is a single gzip member, because some clients stop after the first. The pieces of its
+// deflate stream are compressed separately. Each starts with an empty window and ends on a byte
+// boundary (a sync flush), so they can be concatenated.
 
-// gzipEnd returns the last piece of the stream, and the trailer of the member: CRC-32
-// and length (modulo 2^32) of the whole list.
+// gzipEnd returns the last piece of the stream and the trailer of the member: the CRC-32 and
+// length (modulo 2^32) of the whole list.
 func gzipEnd(before []*block, tail []byte) []byte {
 	var crc uint32
 	size := len(tail)
@@ -120,15 +119,15 @@ func deflate(data []byte, final bool) []byte {
 		err = w.Flush()
 	}
 	if err != nil {
-		panic(err) // a bytes.Buffer takes everything
+		panic(err) // a bytes.Buffer never fails
 	}
 	return out.Bytes()
 }
 
-// deflateWriters holds idle writers: a new one needs 800 KB.
-var deflateWriters = sync.Pool{New: func() any { //nolint:gochecknoglobals // holds nothing that anybody would miss
-	// Level 1: a list is compressed again for the first reader after each
-	// change, and higher levels gain little on short JSON objects.
+// deflateWriters has idle writers, which take 800 KB each.
+var deflateWriters = sync.Pool{New: func() any { //nolint:gochecknoglobals // a cache without state
+	// Level 1: a part of the list is compressed again after each change, and higher
+	// levels gain little with short JSON objects.
 	w, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
 		panic(err) // the level is a constant
@@ -136,10 +135,10 @@ var deflateWriters = sync.Pool{New: func() any { //nolint:gochecknoglobals // ho
 	return w
 }}
 
-// zstdEncoders holds idle encoders: making one costs more than most uses.
-var zstdEncoders = sync.Pool{New: func() any { //nolint:gochecknoglobals // holds nothing that anybody would miss
-	// One goroutine: the work is done for a waiting request already. A small
-	// window, because decoders need to reserve it: RFC 9659 allows 8 MB.
+// zstdEncoders has idle encoders: creating one takes longer than most uses.
+var zstdEncoders = sync.Pool{New: func() any { //nolint:gochecknoglobals // a cache without state
+	// A single goroutine, because a request waits anyway. A small window, because
+	// decoders allocate it: RFC 9659 allows 8 MB.
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithWindowSize(256<<10), zstd.WithLowerEncoderMem(true))
 	if err != nil {
@@ -154,15 +153,14 @@ func compressZstd(data []byte) []byte {
 	return w.EncodeAll(data, nil)
 }
 
-// A CRC-32 is the remainder of a polynomial over GF(2). That of two texts, one behind the
-// other, follows from theirs: the first is multiplied by x to the number of the second's
-// bits, and the second is added. Bits are in the order of RFC 1952: the highest bit of a
-// number is the coefficient of x^0.
+// A CRC-32 is the remainder of a polynomial over GF(2). To combine the CRCs of two consecutive
+// texts, multiply the first by x to the number of bits in the second text, and add the second. As
+// in RFC 1952, the highest bit of a number is the coefficient of x^0.
 
 const (
 	crcPolynomial = 0xedb88320
 	crcOne        = 1 << 31     // the polynomial 1
-	crcByte       = crcOne >> 8 // x^8: the room of one byte
+	crcByte       = crcOne >> 8 // x^8, the factor for one byte
 )
 
 // crcMultiply returns the product of two remainders.
@@ -181,11 +179,11 @@ func crcMultiply(a, b uint32) uint32 {
 	return product
 }
 
-// crcShift returns the factor by which n more bytes multiply a text's CRC-32.
-func crcShift(bytes int) uint32 {
+// crcShift returns the factor for the CRC-32 of a text that n bytes follow.
+func crcShift(n int) uint32 {
 	shift, power := uint32(crcOne), uint32(crcByte)
-	for ; bytes > 0; bytes >>= 1 {
-		if bytes&1 != 0 {
+	for ; n > 0; n >>= 1 {
+		if n&1 != 0 {
 			shift = crcMultiply(shift, power)
 		}
 		power = crcMultiply(power, power)

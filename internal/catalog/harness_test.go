@@ -20,7 +20,7 @@ import (
 	"petcat/internal/catalog"
 )
 
-// TestMain has the random tests draw the same each time; -rapid.seed draws others.
+// TestMain fixes the seed of random tests. Set another one with -rapid.seed.
 func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.seed", "1"); err != nil {
 		panic(err)
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// block is how many bytes of JSON a block holds before the next one is begun.
+// block is the size after which a block is closed, in bytes.
 const block = 128 << 10
 
 // encodings are all encodings.
@@ -36,7 +36,7 @@ func encodings() []catalog.Encoding {
 	return []catalog.Encoding{catalog.Identity, catalog.Gzip, catalog.Zstd}
 }
 
-// revised is a category whose revision leaves gaps, as other writes make them.
+// revised returns a category whose revision leaves gaps for other writes.
 func revised(id int, name string, description *string) petcat.RevisedCategory {
 	return petcat.RevisedCategory{
 		Category: petcat.Category{ID: petcat.CategoryID(id), Name: name, Description: description},
@@ -44,7 +44,7 @@ func revised(id int, name string, description *string) petcat.RevisedCategory {
 	}
 }
 
-// many returns categories from first to last, each of about size bytes.
+// many returns the categories from first to last, each of about size bytes.
 func many(first, last, size int) []petcat.RevisedCategory {
 	description := strings.Repeat("x", max(0, size-60))
 	out := make([]petcat.RevisedCategory, 0, last-first+1)
@@ -67,15 +67,14 @@ func joined(s *catalog.Snapshot, e catalog.Encoding) []byte {
 	return bytes.Join(s.Representation(e).Parts, nil)
 }
 
-// decoded returns a body without its encoding, as strict clients read it: gzip
-// of one member and nothing after it, zstd with no larger window than HTTP
-// allows (RFC 9659).
+// decoded decodes a body like a strict client: gzip with a single member and no data after it,
+// zstd with the window that HTTP allows (RFC 9659).
 func decoded(t rapid.TB, e catalog.Encoding, body []byte) []byte {
 	t.Helper()
 	switch e {
 	case catalog.Identity:
 	case catalog.Gzip:
-		source := bytes.NewReader(body) // a ByteReader, so that nothing is read ahead
+		source := bytes.NewReader(body) // a ByteReader, to avoid reading ahead
 		r, err := gzip.NewReader(source)
 		if err != nil {
 			t.Fatal(err)
@@ -102,8 +101,7 @@ func decoded(t rapid.TB, e catalog.Encoding, body []byte) []byte {
 	return body
 }
 
-// unmarshalled reads a list with the standard library, which knows nothing of
-// how it was made. Members that are not a category's are an error.
+// unmarshalled parses a list with the standard library. Unknown members are an error.
 func unmarshalled(t rapid.TB, body []byte) []petcat.Category {
 	t.Helper()
 	type category struct {
@@ -115,10 +113,10 @@ func unmarshalled(t rapid.TB, body []byte) []petcat.Category {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&read); err != nil {
-		t.Fatalf("the list is no JSON array of categories: %v\n%.300s", err, body)
+		t.Fatalf("the list is not a JSON array of categories: %v\n%.300s", err, body)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		t.Fatal("something follows the list")
+		t.Fatal("there is data after the list")
 	}
 	out := make([]petcat.Category, len(read))
 	for i, c := range read {

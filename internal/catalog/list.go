@@ -13,15 +13,15 @@ import (
 	"petcat"
 )
 
-// elements is a stretch of the list: objects by id ascending, a comma behind each.
+// elements is a segment of the list: objects by id ascending, each with a comma after it.
 type elements struct {
 	data   []byte
-	starts []uint32 // where each object begins in data
+	starts []uint32 // offset of each object in data
 }
 
 func (e elements) clone() elements { return elements{slices.Clone(e.data), slices.Clone(e.starts)} }
 
-// start returns where object i begins, behind the last one where the stretch ends.
+// start returns the offset of object i, or the end of the segment after the last object.
 func (e elements) start(i int) int {
 	if i < len(e.starts) {
 		return int(e.starts[i])
@@ -32,7 +32,7 @@ func (e elements) start(i int) int {
 // object returns object i, without the comma.
 func (e elements) object(i int) []byte { return e.data[e.start(i) : e.start(i+1)-1] }
 
-// id returns the id of object i. Each object begins with it: see [AppendCategory].
+// id returns the id of object i, which comes first in the object: see [AppendCategory].
 func (e elements) id(i int) petcat.CategoryID {
 	var id petcat.CategoryID
 	for _, digit := range e.data[e.start(i)+len(objectStart):] {
@@ -44,7 +44,7 @@ func (e elements) id(i int) petcat.CategoryID {
 	return id
 }
 
-// last returns the id of the last object, 0 if there is none.
+// last returns the id of the last object, or 0.
 func (e elements) last() petcat.CategoryID {
 	if len(e.starts) == 0 {
 		return 0
@@ -52,13 +52,13 @@ func (e elements) last() petcat.CategoryID {
 	return e.id(len(e.starts) - 1)
 }
 
-// find returns which object has an id, or which is the first with a larger one.
+// find returns the index of the object with an id, or of the first object with a larger id.
 func (e elements) find(id petcat.CategoryID) (i int, found bool) {
 	return sort.Find(len(e.starts), func(i int) int { return int(id - e.id(i)) })
 }
 
-// splice returns a copy with an object before object i, or without it if that is nil; if it
-// is told so, object i is left out.
+// splice returns a copy with object inserted at index i, unless object is nil, and without the
+// old object i if replace is true.
 func (e elements) splice(i int, replace bool, object []byte) elements {
 	next := i
 	if replace {
@@ -71,7 +71,7 @@ func (e elements) splice(i int, replace bool, object []byte) elements {
 	return out.concat(e.from(next))
 }
 
-// from returns the elements from object i on.
+// from returns the elements starting with object i.
 func (e elements) from(i int) elements {
 	cut := e.start(i)
 	rest := elements{data: e.data[cut:]}
@@ -90,7 +90,7 @@ func (e elements) concat(rest elements) elements {
 	return e
 }
 
-// blocks returns the elements as a block: as none if there are none, as two if they are many.
+// blocks returns the elements as one block, as two if they are large, or as none if they are empty.
 func (e elements) blocks() []*block {
 	n := len(e.starts)
 	switch {
@@ -103,35 +103,35 @@ func (e elements) blocks() []*block {
 	}
 }
 
-// stretch returns the elements of a block, or behind the last one the open elements.
-func (l *list) stretch(at int) elements {
+// segment returns the elements of a sealed block, or the open elements after the last block.
+func (l *list) segment(at int) elements {
 	if at < len(l.sealed) {
 		return l.sealed[at].elements
 	}
 	return l.open
 }
 
-// behind returns the first stretch that holds a larger id; if none does, what follows the
-// open one.
-func (l *list) behind(id petcat.CategoryID) int {
-	return sort.Search(len(l.sealed)+1, func(at int) bool { return l.stretch(at).last() > id })
+// segmentAfter returns the index of the first segment with an id larger than id, or the number of
+// segments.
+func (l *list) segmentAfter(id petcat.CategoryID) int {
+	return sort.Search(len(l.sealed)+1, func(at int) bool { return l.segment(at).last() > id })
 }
 
-// Page is a part of the list, cut out of its bytes.
+// Page is a part of the list.
 type Page struct {
 	Parts [][]byte // the body, in order: a JSON array
-	// Next is the id after which the list continues, 0 if it ends with this page.
+	// Next is the id to continue after, or 0 if the list ends with this page.
 	Next petcat.CategoryID
 }
 
-// ETag returns a strong validator of the page: a hash of its bytes, so that a page does
-// not change with the list behind it.
+// ETag returns a strong validator of the page: a hash of its bytes, which changes in other parts
+// of the list do not affect.
 func (p Page) ETag() string { return contentTag(p.Parts...) }
 
-// Category returns the JSON object of a category, and its strong validator. It reports
-// whether the list has the category.
+// Category returns the JSON object of a category and its strong validator, and whether the list
+// has the category.
 func (s *Snapshot) Category(id petcat.CategoryID) (object []byte, etag string, found bool) {
-	e := s.stretch(s.behind(id - 1))
+	e := s.segment(s.segmentAfter(id - 1))
 	i, found := e.find(id)
 	if !found {
 		return nil, "", false
@@ -140,17 +140,17 @@ func (s *Snapshot) Category(id petcat.CategoryID) (object []byte, etag string, f
 	return object, CategoryETag(object), true
 }
 
-// CategoryETag returns the strong validator of a category, given its JSON object.
+// CategoryETag returns the strong validator of a category with the given JSON object.
 func CategoryETag(object []byte) string { return contentTag(object) }
 
-// Page returns the first categories after an id, at most limit of them.
+// Page returns up to limit categories with ids larger than after.
 func (s *Snapshot) Page(after petcat.CategoryID, limit int) Page {
-	at := s.behind(after)
+	at := s.segmentAfter(after)
 	if at > len(s.sealed) || limit < 1 {
 		return Page{Parts: [][]byte{[]byte("[]")}}
 	}
 	p := Page{Parts: [][]byte{[]byte("[")}}
-	for e := s.stretch(at); ; e = s.stretch(at) {
+	for e := s.segment(at); ; e = s.segment(at) {
 		i, _ := e.find(after + 1)
 		end := min(i+limit, len(e.starts))
 		p.Parts = append(p.Parts, e.data[e.start(i):e.start(end)])
@@ -169,14 +169,13 @@ func (s *Snapshot) Page(after petcat.CategoryID, limit int) Page {
 	return p
 }
 
-// Named returns the first categories after an id that have a name, at most limit of them. It
-// reads all of the list.
+// Named returns up to limit categories with a name and ids larger than after. It scans the list.
 func (s *Snapshot) Named(name string, after petcat.CategoryID, limit int) Page {
-	// Within a text, a backslash stands before each quote: so this is a member.
+	// Quotes within JSON strings are escaped, so a match is a member.
 	wanted, err := jsontext.AppendQuote([]byte(nameStart), name)
 	p := Page{Parts: [][]byte{[]byte("[")}}
-	for at := s.behind(after); err == nil && p.Next == 0 && at <= len(s.sealed); at++ {
-		e := s.stretch(at)
+	for at := s.segmentAfter(after); err == nil && p.Next == 0 && at <= len(s.sealed); at++ {
+		e := s.segment(at)
 		from, _ := e.find(after + 1)
 		for {
 			found := bytes.Index(e.data[e.start(from):], wanted)
@@ -200,7 +199,7 @@ func (s *Snapshot) Named(name string, after petcat.CategoryID, limit int) Page {
 	return p
 }
 
-// contentTag returns an entity tag that follows from a representation's bytes alone.
+// contentTag returns an ETag that depends only on the bytes of a representation.
 func contentTag(parts ...[]byte) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -209,16 +208,15 @@ func contentTag(parts ...[]byte) string {
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
-// objectStart is what every object begins with; its id follows. Its name follows nameStart.
+// Each object begins with objectStart and the id, then nameStart and the name.
 const (
 	objectStart = `{"id":`
 	nameStart   = `,"name":`
 )
 
-// AppendCategory appends the JSON object of a category to dst. It is the only
-// encoder of categories, so that a category has the same bytes in a list, in
-// the answer to its creation, and in a replay of that answer. It fails only on
-// texts that are not valid UTF-8, which no constructor lets pass.
+// AppendCategory appends the JSON object of a category to dst. It is the only encoder of
+// categories, so that a category has the same bytes in lists and in responses to its creation. It
+// fails only if a text is not valid UTF-8, which constructors reject.
 func AppendCategory(dst []byte, c petcat.Category) ([]byte, error) {
 	dst = append(dst, objectStart...)
 	dst = strconv.AppendInt(dst, int64(c.ID), 10)

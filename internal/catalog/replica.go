@@ -14,60 +14,60 @@ import (
 	"petcat/internal/clock"
 )
 
-// ReplicaOptions says how a [Replica] works. All fields are required but Timeout.
+// ReplicaOptions of a [Replica]. All fields except Timeout are required.
 type ReplicaOptions struct {
 	Feed   petcat.CategoryFeed
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// MaxStaleness is how old a list may be while the feed fails; 0 forbids it.
+	// MaxStaleness is the maximum age of a list while the feed fails; 0 disables stale lists.
 	MaxStaleness time.Duration
-	// Timeout is how long a query may take, and a list wait for one; 0: 2 s.
+	// Timeout of a query, and of the wait of a list; 0 means 2 s.
 	Timeout time.Duration
 }
 
-// Replica is a catalog for nodes that share a store: each list contains every write that
-// any node answered before the list was requested.
+// Replica is a catalog for nodes that share a store. Each list contains every write that any node
+// acknowledged before the list was requested.
 //
-// A list waits for a freshness query that is sent after the list was requested: it reads
-// what has changed since the last change that the replica knows. All waiting lists share
-// one query, and the next one is sent when the last was answered. So the store gets one
-// small query per round trip, however many lists there are. A list that knows the newest
-// revision of the store already, from its charge, asks nothing if the catalog has it.
+// A list waits for a freshness query that is sent after the request. The query reads the changes
+// since the last known revision. All waiting lists share one query, and the next query is sent
+// after the answer to the last one, so the store gets one small query per round trip under any
+// load. A list needs no query if it knows the newest revision from its charge and the catalog has
+// it.
 //
-// If its query fails, a list is answered from memory, with its age, if MaxStaleness allows
-// that. Use [NewReplica].
+// If the query fails, the list comes from memory, with its age, within MaxStaleness. Use
+// [NewReplica].
 type Replica struct {
 	catalog *Catalog
 	o       ReplicaOptions
 
-	life context.Context //nolint:containedctx // a query belongs to no single list
+	life context.Context //nolint:containedctx // queries are shared by lists
 	end  context.CancelFunc
-	work sync.WaitGroup // the asker
+	work sync.WaitGroup // of ask
 
 	mu       sync.Mutex
-	asking   bool            // guarded by mu; the asker runs
-	next     *query          // guarded by mu; the query that lists wait for; nil if none waits
-	newest   petcat.Revision // guarded by mu; of the store, the newest that a list knew
-	current  petcat.Revision // guarded by mu; of the store: the catalog has all changes up to it
-	complete clock.Reading   // guarded by mu; when the last query that succeeded was sent
-	failed   error           // guarded by mu; of the last query
-	queries  uint64          // guarded by mu; sent so far
-	stale    uint64          // guarded by mu; lists that were out of date
+	asking   bool            // guarded by mu; ask runs
+	next     *query          // guarded by mu; the query that lists wait for; nil without lists
+	newest   petcat.Revision // guarded by mu; the newest revision of the store known from lists
+	current  petcat.Revision // guarded by mu; the catalog has all changes up to this revision of the store
+	complete clock.Reading   // guarded by mu; when the last successful query was sent
+	failed   error           // guarded by mu; the error of the last query
+	queries  uint64          // guarded by mu; number of sent queries
+	stale    uint64          // guarded by mu; number of stale lists
 }
 
-// query is a freshness query that is not answered yet, and perhaps not sent.
+// query is a freshness query.
 type query struct {
-	done chan struct{} // closed when there is an answer
+	done chan struct{} // closed after the answer
 	err  error         // set before done is closed
 }
 
-// awayTimeout is how long a list waits while the last query failed: a store that does not
-// answer must not delay each list.
+// awayTimeout is the maximum wait of a list after a failed query, so that an unresponsive store
+// does not delay every list.
 const awayTimeout = 250 * time.Millisecond
 
 var errSlow = errors.New("the store does not answer")
 
-// NewReplica returns a catalog that holds nothing yet: call Load. Close ends it.
+// NewReplica returns an empty catalog. Call Load first. Close stops it.
 func NewReplica(ctx context.Context, c *Catalog, o ReplicaOptions) *Replica {
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 	r := &Replica{catalog: c, o: o}
@@ -75,13 +75,13 @@ func NewReplica(ctx context.Context, c *Catalog, o ReplicaOptions) *Replica {
 	return r
 }
 
-// Load fills the empty catalog from a store. Do not call Current before.
+// Load fills the catalog from a store. Do not call Current before Load returns.
 func (r *Replica) Load(ctx context.Context, from source) error {
 	r.complete = r.o.Clock.Read()
 	return r.catalog.Load(ctx, from)
 }
 
-// Close ends the query under way; lists that wait for it fail.
+// Close cancels the running query. Lists that wait for it fail.
 func (r *Replica) Close() {
 	r.mu.Lock()
 	r.end()
@@ -89,14 +89,13 @@ func (r *Replica) Close() {
 	r.work.Wait()
 }
 
-// Count returns how many categories are in memory, without a query.
+// Count returns the number of categories in memory.
 func (r *Replica) Count() int64 { return r.catalog.Count() }
 
-// Current returns a list that contains every write that any node answered before the call;
-// its age is 0. newest is the newest revision of the store, if that was read after the call
-// was asked for, or 0. While the store is unavailable, it returns the list in memory, and how
-// long ago that was complete. If that is longer than MaxStaleness, it returns a
-// [petcat.Error] with [petcat.CodeServiceUnavailable].
+// Current returns a list with every write that any node acknowledged before the call, and the age
+// 0. newest is the newest revision of the store, read after the list was requested, or 0 if
+// unknown. While the store is unavailable, Current returns the list in memory with its age, or a
+// [petcat.Error] with [petcat.CodeServiceUnavailable] if the age exceeds MaxStaleness.
 func (r *Replica) Current(ctx context.Context, newest petcat.Revision) (list *Snapshot, age time.Duration, err error) {
 	if r.has(newest) {
 		return r.catalog.current.Load(), 0, nil
@@ -105,7 +104,7 @@ func (r *Replica) Current(ctx context.Context, newest petcat.Revision) (list *Sn
 	case err == nil:
 		return r.catalog.current.Load(), 0, nil
 	case ctx.Err() != nil:
-		return nil, 0, fmt.Errorf("catalog: wait for what is new: %w", context.Cause(ctx))
+		return nil, 0, fmt.Errorf("catalog: wait for the newest list: %w", context.Cause(ctx))
 	default:
 		return r.lastKnown(err)
 	}
@@ -119,11 +118,11 @@ func (r *Replica) has(newest petcat.Revision) bool {
 	return newest != 0 && newest <= r.current
 }
 
-// Check brings the catalog up to date. Stats has the result.
+// Check updates the catalog. Stats has the result.
 func (r *Replica) Check(ctx context.Context) { _ = r.refresh(ctx) }
 
-// refresh waits for a query that is sent after the call. Its error says why the catalog may
-// be out of date.
+// refresh waits for a query that is sent after the call. After an error, the catalog may be out of
+// date.
 func (r *Replica) refresh(ctx context.Context) error {
 	q, patience := r.join()
 	timer := time.NewTimer(patience)
@@ -140,7 +139,7 @@ func (r *Replica) refresh(ctx context.Context) error {
 	}
 }
 
-// join returns the query to wait for, and for how long.
+// join returns the query to wait for, and the maximum wait.
 func (r *Replica) join() (*query, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,10 +156,10 @@ func (r *Replica) join() (*query, time.Duration) {
 	return r.next, r.o.Timeout
 }
 
-// ask sends queries as long as a list waits for one.
+// ask sends queries while lists wait.
 func (r *Replica) ask() {
 	for {
-		// Lists that can join do so first; on an idle machine there are none.
+		// Let other lists join first.
 		runtime.Gosched()
 		r.mu.Lock()
 		q, newest, sent := r.next, r.newest, r.o.Clock.Read()
@@ -170,15 +169,14 @@ func (r *Replica) ask() {
 			return
 		}
 		q.err = r.catchUp()
-		r.note(q.err, newest, sent)
+		r.finished(q.err, newest, sent)
 		close(q.done)
 	}
 }
 
-// catchUp reads every change that the catalog lacks, and publishes them when none is
-// missing: a category that is changed meanwhile comes after others that were created
-// later. The changes before a failure stay, so a node that is far behind catches up with
-// each query.
+// catchUp reads all changes that the catalog lacks, and publishes them together: a category that
+// changes during the read comes after categories that were created later. Changes read before a
+// failure are kept, so that a node that is far behind makes progress with each query.
 func (r *Replica) catchUp() error {
 	ctx, cancel := context.WithTimeout(r.life, r.o.Timeout)
 	defer cancel()
@@ -197,9 +195,9 @@ func (r *Replica) catchUp() error {
 	return err
 }
 
-// note takes note of the end of a query. One that succeeded read all changes up to newest,
-// which was known when it was sent.
-func (r *Replica) note(err error, newest petcat.Revision, sent clock.Reading) {
+// finished records the end of a query that was sent when newest was known. A successful query has
+// read all changes up to newest.
+func (r *Replica) finished(err error, newest petcat.Revision, sent clock.Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.queries++
@@ -211,18 +209,17 @@ func (r *Replica) note(err error, newest petcat.Revision, sent clock.Reading) {
 	switch {
 	case r.life.Err() != nil:
 	case was == nil && err != nil:
-		r.o.Logger.ErrorContext(r.life, "freshness queries fail; the list is served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
+		r.o.Logger.ErrorContext(r.life, "freshness query failed; lists are served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
 	case was != nil && err == nil:
-		r.o.Logger.InfoContext(r.life, "freshness queries succeed again")
+		r.o.Logger.InfoContext(r.life, "freshness query succeeded again")
 	}
 }
 
-// lastKnown returns the list as it was when the store last answered, if MaxStaleness allows
-// that.
+// lastKnown returns the list in memory with its age, or an error if the age exceeds MaxStaleness.
 func (r *Replica) lastKnown(cause error) (*Snapshot, time.Duration, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// At least 1 ns: 0 means that the list is complete now.
+	// At least 1 ns: 0 means that the list is current.
 	age := max(1, r.o.Clock.Read().Since(r.complete))
 	if age > r.o.MaxStaleness {
 		return nil, 0, petcat.Errorf(petcat.CodeServiceUnavailable,
@@ -232,14 +229,14 @@ func (r *Replica) lastKnown(cause error) (*Snapshot, time.Duration, error) {
 	return r.catalog.current.Load(), age, nil
 }
 
-// ReplicaStats are for metrics.
+// ReplicaStats is the state of a [Replica], for metrics.
 type ReplicaStats struct {
-	// Away says that the last query failed.
+	// Away is true if the last query failed.
 	Away bool
-	// Age is how long ago the list was last known to be complete.
+	// Age is the time since the list was known to be current.
 	Age     time.Duration
-	Queries uint64 // sent to the store so far
-	Stale   uint64 // lists so far that were answered from what was last known
+	Queries uint64 // number of sent queries
+	Stale   uint64 // number of stale lists
 }
 
 // Stats returns the state of the replica.

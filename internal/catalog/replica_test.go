@@ -17,13 +17,13 @@ import (
 	"petcat/internal/clock"
 )
 
-// feed is a store that others write to. It answers after a round trip.
+// feed is a store with other writers. It answers after a round trip.
 type feed struct {
 	mu         sync.Mutex
 	categories []petcat.RevisedCategory // guarded by mu
-	fail       error                    // guarded by mu; nil: it works
-	hangs      bool                     // guarded by mu; it takes queries and does not answer
-	perRow     time.Duration            // guarded by mu; how long each category takes
+	fail       error                    // guarded by mu; nil: no failure
+	hangs      bool                     // guarded by mu; queries are not answered
+	perRow     time.Duration            // guarded by mu; duration of each row
 	asked      atomic.Int64
 }
 
@@ -31,7 +31,7 @@ const roundTrip = 10 * time.Millisecond
 
 var errAway = errors.New("away")
 
-// CategoriesSince looks at what is there half a round trip after it was asked.
+// CategoriesSince reads the data half a round trip after the call.
 func (f *feed) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
 	f.asked.Add(1)
 	time.Sleep(roundTrip / 2)
@@ -66,7 +66,7 @@ func (f *feed) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory)
 	return err
 }
 
-// create is another server's create; it is there at once.
+// create is a create on another node.
 func (f *feed) create() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *feed) set(fail error, hangs bool) {
 	f.fail, f.hangs = fail, hangs
 }
 
-// withReplica runs a test in a bubble of made-up time.
+// withReplica runs a test in virtual time.
 func withReplica(t *testing.T, maxStaleness time.Duration, test func(t *testing.T, f *feed, c *catalog.Replica)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -100,11 +100,11 @@ func wantList(t *testing.T, c *catalog.Replica, count int64, age time.Duration) 
 	t.Helper()
 	s, got, err := c.Current(t.Context(), 0)
 	if err != nil {
-		t.Errorf("no list: %v", err)
+		t.Errorf("got no list: %v", err)
 		return
 	}
 	if s.Count() != count || got != age {
-		t.Errorf("%d categories, %s old; want %d, %s old", s.Count(), got, count, age)
+		t.Errorf("got %d categories, %s old; want %d, %s old", s.Count(), got, count, age)
 	}
 }
 
@@ -116,65 +116,65 @@ func wantNoList(t *testing.T, c *catalog.Replica) {
 	}
 }
 
-// took fails the test when fn does not take exactly so long.
+// took fails the test unless fn takes exactly the given time.
 func took(t *testing.T, want time.Duration, fn func()) {
 	t.Helper()
 	start := time.Now()
 	fn()
 	if got := time.Since(start); got != want {
-		t.Errorf("it took %s, want %s", got, want)
+		t.Errorf("took %s, want %s", got, want)
 	}
 }
 
-// A server that cannot read the list must not start with an empty one.
+// A server that cannot read the list does not start with an empty list.
 func TestLoadFails(t *testing.T) {
 	f := catalog.NewReplica(t.Context(), catalog.New("d"), catalog.ReplicaOptions{Feed: &feed{}, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler)})
 	defer f.Close()
 	if err := f.Load(t.Context(), &feed{fail: errAway}); !errors.Is(err, errAway) {
-		t.Errorf("it fails with %v", err)
+		t.Errorf("Load returned %v", err)
 	}
 }
 
-func TestListsShareQuestions(t *testing.T) {
+func TestListsShareQueries(t *testing.T) {
 	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		var lists sync.WaitGroup
 		for i := range 1000 {
 			lists.Go(func() {
-				time.Sleep(time.Duration(i) * roundTrip / 100) // over ten round trips
+				time.Sleep(time.Duration(i) * roundTrip / 100) // during ten round trips
 				wantList(t, c, 0, 0)
 			})
 		}
 		lists.Wait()
-		// One is under way when the last list comes, and one more is for it.
+		// A query is running when the last list is requested, which needs one more.
 		if got := f.asked.Load(); got > 12 {
-			t.Errorf("%d queries in eleven round trips", got)
+			t.Errorf("got %d queries in eleven round trips", got)
 		}
 		time.Sleep(time.Hour)
 		if got := c.Stats(); got.Queries != uint64(f.asked.Load()) || got.Stale != 0 || got.Away {
-			t.Errorf("stats %+v after %d queries, and nobody asks in vain", got, f.asked.Load())
+			t.Errorf("got the stats %+v after %d queries", got, f.asked.Load())
 		}
 	})
 }
 
-func TestQuestionUnderWayIsNotEnough(t *testing.T) {
+func TestRunningQueryIsNotEnough(t *testing.T) {
 	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.create()
 		var first sync.WaitGroup
 		first.Go(func() { wantList(t, c, 1, 0) })
-		time.Sleep(roundTrip/2 + 1) // the store has looked already
+		time.Sleep(roundTrip/2 + 1) // the store has read already
 		f.create()
 		took(t, roundTrip/2-1+roundTrip, func() { wantList(t, c, 2, 0) })
 		first.Wait()
 		if got := f.asked.Load(); got != 2 {
-			t.Errorf("%d queries, want 2", got)
+			t.Errorf("got %d queries, want 2", got)
 		}
 	})
 }
 
-// A store that is too slow for all that is missing is asked for the rest.
-func TestCatchingUpWithASlowFeed(t *testing.T) {
+// If a query times out, the next one reads the remaining changes.
+func TestCatchUpWithSlowFeed(t *testing.T) {
 	withReplica(t, time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
-		const many = 5000 // 5 s, and a query is given up after 2
+		const many = 5000 // 5 s; the timeout of a query is 2 s
 		f.mu.Lock()
 		f.perRow = time.Millisecond
 		f.mu.Unlock()
@@ -189,22 +189,22 @@ func TestCatchingUpWithASlowFeed(t *testing.T) {
 	})
 }
 
-// What was read of the changes is not shown until all of them were: the list would be one
-// that never was, because what was changed twice is read once, behind what came between.
-func TestHalfOfTheChangesIsNotShown(t *testing.T) {
+// Changes are shown only after all of them were read: a category that changed twice is read once,
+// after categories between its changes, so the list would be one that never existed.
+func TestPartialChangesAreNotShown(t *testing.T) {
 	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.create()
 		wantList(t, c, 1, 0)
 		f.mu.Lock()
-		f.perRow = time.Millisecond // a query is given up after 2 s
+		f.perRow = time.Millisecond // the timeout of a query is 2 s
 		f.mu.Unlock()
 		for range 3000 {
 			f.create()
 		}
-		for range 2 { // the second begins the query that reads the rest
+		for range 2 { // the second one starts the query for the rest
 			s, age, err := c.Current(t.Context(), 0)
 			if err != nil || age == 0 || s.Count() != 1 {
-				t.Errorf("%d categories, %s old, %v; want the one of before", s.Count(), age, err)
+				t.Errorf("got %d categories, %s old, %v; want the list before", s.Count(), age, err)
 			}
 			time.Sleep(2 * time.Second)
 		}
@@ -212,18 +212,18 @@ func TestHalfOfTheChangesIsNotShown(t *testing.T) {
 	})
 }
 
-func TestFeedAway(t *testing.T) {
+func TestFeedIsDown(t *testing.T) {
 	withReplica(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.create()
-		wantList(t, c, 1, 0) // asked a round trip ago
+		wantList(t, c, 1, 0) // sent a round trip ago
 		f.set(errAway, false)
 		f.create()
 		took(t, roundTrip/2, func() { wantList(t, c, 1, roundTrip+roundTrip/2) })
 		took(t, roundTrip/2, func() { wantList(t, c, 1, 2*roundTrip) })
 		if got := c.Stats(); !got.Away || got.Stale != 2 {
-			t.Errorf("stats %+v, want two lists that were stale", got)
+			t.Errorf("got the stats %+v, want two stale lists", got)
 		}
-		// Whoever comes later sees for itself.
+		// Later lists wait for a query again.
 		time.Sleep(10 * time.Second)
 		took(t, roundTrip/2, func() { wantList(t, c, 1, 10*time.Second+2*roundTrip+roundTrip/2) })
 		time.Sleep(20*time.Second - 3*roundTrip)
@@ -234,31 +234,30 @@ func TestFeedAway(t *testing.T) {
 		f.set(nil, false)
 		took(t, roundTrip, func() { wantList(t, c, 2, 0) })
 		if got := c.Stats(); got.Away || got.Age != roundTrip {
-			t.Errorf("stats %+v after the feed came back", got)
+			t.Errorf("got the stats %+v after the feed recovered", got)
 		}
 	})
 }
 
-// Who asks for the sake of health, or for the number of categories, is not
-// answered with a list, and nobody need ask for lists for their age to be known.
-func TestFreshIsChecked(t *testing.T) {
+// Check keeps the age and the number of categories current without list requests.
+func TestCheck(t *testing.T) {
 	withReplica(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		time.Sleep(time.Hour)
 		f.create()
 		took(t, roundTrip, func() { c.Check(t.Context()) })
 		if got := c.Stats(); got.Age != roundTrip || got.Away || c.Count() != 1 {
-			t.Errorf("stats %+v and %d categories after an hour without lists", got, c.Count())
+			t.Errorf("got the stats %+v and %d categories after an hour without lists", got, c.Count())
 		}
 		f.set(errAway, false)
 		c.Check(t.Context())
 		time.Sleep(time.Second)
 		if got := c.Stats(); !got.Away || got.Age < time.Second || got.Stale != 0 || c.Count() != 1 {
-			t.Errorf("stats %+v and %d categories when the feed is away", got, c.Count())
+			t.Errorf("got the stats %+v and %d categories while the feed is down", got, c.Count())
 		}
 		f.set(nil, false)
 		c.Check(t.Context())
 		if got := c.Stats(); got.Away || got.Age != roundTrip {
-			t.Errorf("stats %+v when the feed is back", got)
+			t.Errorf("got the stats %+v after the feed recovered", got)
 		}
 	})
 }
@@ -274,8 +273,8 @@ func TestNoStaleness(t *testing.T) {
 	})
 }
 
-// A store that takes queries and does not answer holds up the first lists for two seconds, and
-// later ones for a quarter.
+// An unresponsive store delays the first lists for two seconds, and later lists for a quarter of a
+// second.
 func TestHangingFeed(t *testing.T) {
 	withReplica(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		wantList(t, c, 0, 0)
@@ -293,23 +292,23 @@ func TestHangingFeed(t *testing.T) {
 
 		f.set(nil, false)
 		f.create()
-		time.Sleep(2 * time.Second) // the query that hung fails
+		time.Sleep(2 * time.Second) // the first query times out
 		wantList(t, c, 1, 0)
 	})
 }
 
-func TestCallerThatGoesAway(t *testing.T) {
+func TestCanceledCaller(t *testing.T) {
 	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.set(nil, true)
 		gone, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, _, err := c.Current(gone, 0); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("error %v, want the context's", err)
+			t.Errorf("error %v, want the error of the context", err)
 		}
 	})
 }
 
-func TestClosedFreshCatalog(t *testing.T) {
+func TestCloseReplica(t *testing.T) {
 	withReplica(t, 0, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.set(nil, true)
 		var list sync.WaitGroup
@@ -340,13 +339,13 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 			}
 		}
 		if lost, back := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "level=INFO"); lost != 2 || back != 2 {
-			t.Errorf("%d lines of loss and %d of return, want 2 each:\n%s", lost, back, log)
+			t.Errorf("got %d lines of failures and %d of recoveries, want 2 each:\n%s", lost, back, log)
 		}
 	})
 }
 
-// A list that knows the store's newest revision asks nothing if the catalog has all changes
-// up to it, and never shows less.
+// A list that knows the newest revision of the store needs no query if the catalog has all changes
+// up to it.
 func TestNewestRevisionIsKnown(t *testing.T) {
 	t.Parallel()
 	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {
@@ -356,13 +355,13 @@ func TestNewestRevisionIsKnown(t *testing.T) {
 			newest         petcat.Revision
 			count, queries int64
 		}{
-			{"another node has created", 1, 4, 1, 1},
+			{"created by another node", 1, 4, 1, 1},
 			{"nothing new", 0, 4, 1, 0},
-			{"a change of something else", 0, 6, 1, 1},
+			{"another kind of change", 0, 6, 1, 1},
 			{"nothing new again", 0, 6, 1, 0},
 			{"an earlier charge", 0, 5, 1, 0},
 			{"created again", 2, 8, 3, 1},
-			{"no charge tells", 0, 0, 3, 1},
+			{"an unknown revision", 0, 0, 3, 1},
 		} {
 			for range step.creates {
 				f.create()
@@ -370,7 +369,7 @@ func TestNewestRevisionIsKnown(t *testing.T) {
 			before := f.asked.Load()
 			s, age, err := c.Current(t.Context(), step.newest)
 			if err != nil || age != 0 || s.Count() != step.count || f.asked.Load()-before != step.queries {
-				t.Errorf("%s: %d categories, %s old, %v, after %d queries; want %d after %d", step.name, s.Count(), age, err, f.asked.Load()-before, step.count, step.queries)
+				t.Errorf("%s: got %d categories, %s old, %v, after %d queries; want %d after %d", step.name, s.Count(), age, err, f.asked.Load()-before, step.count, step.queries)
 			}
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"petcat"
 )
 
-// Snapshot is the list as of one revision. It never changes.
+// Snapshot is the list at one revision. It is immutable.
 type Snapshot struct {
 	list
 
@@ -26,9 +26,8 @@ func newSnapshot(dataset string, l list) *Snapshot {
 	return s
 }
 
-// Representation is a snapshot as it goes over the wire in one encoding. The
-// header values are ready to be put into an http.Header; nobody may change
-// them.
+// Representation is a snapshot in one encoding. The header values are shared between responses: do
+// not change them.
 type Representation struct {
 	Parts           [][]byte // the body, in order
 	Size            int64    // of all parts, in bytes
@@ -37,18 +36,17 @@ type Representation struct {
 	ContentEncoding []string // nil for Identity
 }
 
-// Revision returns the revision of the last change of the list, 0 when there was none.
+// Revision returns the revision of the last change of the list, or 0.
 func (s *Snapshot) Revision() petcat.Revision { return s.revision }
 
 // Count returns the number of categories.
 func (s *Snapshot) Count() int64 { return s.count }
 
-// Size returns the bytes of the list as JSON.
+// Size returns the size of the list as JSON, in bytes.
 func (s *Snapshot) Size() int64 { return max(s.bytes, 1) + 1 }
 
-// Representation returns the list in an encoding. The first caller of each
-// encoding does the work for all others; of a long list, that work is the last
-// block alone.
+// Representation returns the list in an encoding. The first call for each encoding computes it; of
+// a long list, usually only the last block.
 func (s *Snapshot) Representation(e Encoding) *Representation { return s.representations[e]() }
 
 func (s *Snapshot) represent(e Encoding) *Representation {
@@ -60,12 +58,11 @@ func (s *Snapshot) represent(e Encoding) *Representation {
 	return r
 }
 
-// ETags returns the strong validators by encoding: two bodies with the same one
-// are equal byte for byte. Nobody may change them.
+// ETags returns the strong validators by encoding. Do not change them.
 func (s *Snapshot) ETags() []string { return s.etags[:] }
 
-// makeTail returns the open elements and the end of the list, in one piece. Of a short list,
-// it is all of it, so that it is written at once.
+// makeTail returns the open elements and the end of the list, or a whole list without blocks, so
+// that it takes one write.
 func (s *Snapshot) makeTail() []byte {
 	var tail []byte
 	if len(s.sealed) == 0 {
@@ -75,11 +72,11 @@ func (s *Snapshot) makeTail() []byte {
 		return append(tail, ']')
 	}
 	tail = append(tail, s.open.data...)
-	tail[len(tail)-1] = ']' // instead of the last comma
+	tail[len(tail)-1] = ']' // replaces the last comma
 	return tail
 }
 
-// begin is what a list begins with, before its first block.
+// begin comes before the first block.
 const begin = "["
 
 // parts returns the body in an encoding.
