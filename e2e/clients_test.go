@@ -20,8 +20,7 @@ import (
 	"petcat/docs"
 )
 
-// sdk is a client in another language, which scripts/clients has built, and installed in
-// build/clients.
+// sdk is a client in another language, which scripts/clients has installed in build/clients.
 type sdk struct{ readme, fence, moreFence, suffix, interpreter string }
 
 var sdks = []sdk{
@@ -41,7 +40,7 @@ func onEachSDK(t *testing.T, test func(t *testing.T, s sdk)) {
 	}
 }
 
-// programsIn returns the blocks of code of a document in a language.
+// programsIn returns a document's code blocks in a language.
 func programsIn(t *testing.T, document, fence string) (programs []string) {
 	t.Helper()
 	data, err := os.ReadFile(document)
@@ -52,7 +51,7 @@ func programsIn(t *testing.T, document, fence string) (programs []string) {
 	return programs
 }
 
-// workshop returns a directory for programs, and the variables with which they find the
+// workshop returns a directory for programs, and the environment in which they find the
 // clients.
 func workshop(t *testing.T, url string, k key) (dir string, variables []string) {
 	t.Helper()
@@ -78,11 +77,11 @@ func (s sdk) program(t *testing.T, url string, k key, code string, args ...strin
 	return cmd
 }
 
-// createdLine is a line that says that a category was created.
+// createdLine matches the line that a program prints for a new category.
 var createdLine = regexp.MustCompile(`(?m)^(\d+) (.*)$`)
 
-// throughRestarts runs a program while its server is killed so many times, whenever there are
-// some categories more, and checks that exactly what it prints was created.
+// throughRestarts runs a program, kills its server the given number of times, and checks that
+// exactly the categories that the program prints were created.
 func (s sdk) throughRestarts(t *testing.T, kills int, plan []string, want int, code string, args ...string) (logs string) {
 	t.Helper()
 	place := directory(t)
@@ -93,7 +92,7 @@ func (s sdk) throughRestarts(t *testing.T, kills int, plan []string, want int, c
 	cmd := s.program(t, front.url(), k, code, args...)
 	go func() { done <- finish(t, cmd) }()
 	for kill := range kills {
-		eventually(t, "there are more categories", func() bool { return len(n.categories(watcher.Key)) >= (kill+1)*want/(kills+5) })
+		eventually(t, "more categories exist", func() bool { return len(n.categories(watcher.Key)) >= (kill+1)*want/(kills+5) })
 		n.kill()
 		logs += n.log.String()
 		n = serve(t, place)
@@ -101,7 +100,7 @@ func (s sdk) throughRestarts(t *testing.T, kills int, plan []string, want int, c
 	}
 	o := <-done
 	if o.code != exitDone {
-		t.Errorf("it ended with %d: %s%s", o.code, o.stdout, o.stderr)
+		t.Errorf("exit code %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	printed := map[string]string{}
 	for _, m := range createdLine.FindAllStringSubmatch(o.stdout, want) {
@@ -118,8 +117,7 @@ func (s sdk) throughRestarts(t *testing.T, kills int, plan []string, want int, c
 }
 
 // TestClientsFirstProgram: the first program of each README creates 100 categories on a Free
-// key, each once and without one 429, although the server is killed meanwhile. It has to wait
-// for a minute to end.
+// key, each once and without a 429, although the server is killed. It waits for the next minute.
 func TestClientsFirstProgram(t *testing.T) {
 	onEachSDK(t, func(t *testing.T, s sdk) {
 		logs := s.throughRestarts(t, 1, []string{"free"}, 100, programsIn(t, s.readme, s.fence)[0])
@@ -129,7 +127,7 @@ func TestClientsFirstProgram(t *testing.T) {
 	})
 }
 
-// TestClientsRestarts: many calls at once of one client go on while the server is killed.
+// TestClientsRestarts: concurrent calls of one client succeed although the server is killed.
 func TestClientsRestarts(t *testing.T) {
 	onEachSDK(t, func(t *testing.T, s sdk) {
 		code, err := os.ReadFile("testdata/clients/many" + s.suffix)
@@ -138,7 +136,7 @@ func TestClientsRestarts(t *testing.T) {
 	})
 }
 
-// TestClientsPrograms: the other programs of the READMEs run as they stand.
+// TestClientsPrograms: the other programs of the READMEs run unchanged.
 func TestClientsPrograms(t *testing.T) {
 	onEachSDK(t, func(t *testing.T, s sdk) {
 		n := serve(t, directory(t))
@@ -146,11 +144,11 @@ func TestClientsPrograms(t *testing.T) {
 		programs := programsIn(t, s.readme, s.moreFence)
 		for _, code := range programs[len(programs)-1:] {
 			if o := finish(t, s.program(t, n.api, k, code)); o.code != exitDone {
-				t.Errorf("%s\nended with %d: %s%s", code, o.code, o.stdout, o.stderr)
+				t.Errorf("%s\nexit code %d: %s%s", code, o.code, o.stdout, o.stderr)
 			}
 		}
 		if all := n.categories(k.Key); len(all) != 0 {
-			t.Errorf("there are still %v", all)
+			t.Errorf("these categories are left: %v", all)
 		}
 	})
 }
@@ -158,7 +156,7 @@ func TestClientsPrograms(t *testing.T) {
 // namedProgram is a block of code in a guide that begins with the name of its file.
 var namedProgram = regexp.MustCompile("(?ms)^```(?:python|js|go)\n((?:#|//) (\\S+)\n.*?)^```$")
 
-// TestClientsGuides runs what the guides print in the languages of the clients.
+// TestClientsGuides runs the programs in the guides.
 func TestClientsGuides(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
@@ -182,7 +180,7 @@ func TestClientsGuides(t *testing.T) {
 				cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, variables, diesWithTest()
 				o := finish(t, cmd)
 				if o.code != exitDone {
-					t.Errorf("%s\nended with %d: %s%s", m[1], o.code, o.stdout, o.stderr)
+					t.Errorf("%s\nexit code %d: %s%s", m[1], o.code, o.stdout, o.stderr)
 				}
 				if x.kind == "console" {
 					wantShown(t, guide.Name, m[2], o.stdout)
@@ -192,12 +190,12 @@ func TestClientsGuides(t *testing.T) {
 		}
 	}
 	if followed < 5 {
-		t.Errorf("only %d commands were followed", followed)
+		t.Errorf("only %d commands were run", followed)
 	}
 }
 
-// TestClientsManagement: a program of an operator signs a customer up through the management
-// API, as docs/operations.md shows.
+// TestClientsManagement: the program in docs/operations.md signs a customer up through the
+// management API.
 func TestClientsManagement(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
@@ -216,12 +214,12 @@ func TestClientsManagement(t *testing.T) {
 	o := finish(t, cmd)
 	lines := strings.Split(strings.TrimSpace(o.stdout), "\n")
 	if o.code != exitDone || len(lines) != 4 || lines[0] != "[]" || lines[2] != "300" || lines[3] != "revoked" {
-		t.Errorf("it ended with %d: %s%s", o.code, o.stdout, o.stderr)
+		t.Errorf("exit code %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 }
 
-// TestClientsPostman: each request of the Postman collection succeeds as it stands, with a key
-// and what the examples name.
+// TestClientsPostman: each request of the Postman collection succeeds unchanged, with a key and
+// the resources of the examples.
 func TestClientsPostman(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
@@ -236,7 +234,7 @@ func TestClientsPostman(t *testing.T) {
 	cmd := exec.Command("node", "../tools/newman/node_modules/newman/bin/newman.js", "run", n.api+"/postman.json",
 		"--env-var", "api_key="+k.Key, "--reporters", "json", "--reporter-json-export", report)
 	if o := finish(t, cmd); o.code != exitDone {
-		t.Fatalf("newman ended with %d: %s%s", o.code, o.stdout, o.stderr)
+		t.Fatalf("newman: exit code %d: %s%s", o.code, o.stdout, o.stderr)
 	}
 	text, err := os.ReadFile(report)
 	must(t, err)
@@ -257,7 +255,7 @@ func TestClientsPostman(t *testing.T) {
 		}
 	}
 	if got["List all categories"] != http.StatusOK || got["Create a category"] != http.StatusCreated || len(got) != len(rules.Operations()) {
-		t.Errorf("the answers are %v", got)
+		t.Errorf("the statuses are %v", got)
 	}
 }
 
@@ -299,7 +297,7 @@ func TestClientsSamples(t *testing.T) {
 			cmd := exec.Command("sh", "-c", "exec "+l.command)
 			cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, variables, diesWithTest()
 			if o := finish(t, cmd); o.code != exitDone {
-				t.Errorf("%s\nended with %d: %s%s", code, o.code, o.stdout, o.stderr)
+				t.Errorf("%s\nexit code %d: %s%s", code, o.code, o.stdout, o.stderr)
 			}
 		})
 	}

@@ -1,11 +1,10 @@
 "use strict";
 
-// What the pages do with code: name the server's own address, copy buttons, and tabs for
-// languages.
+// Code on the pages: the server's address, copy buttons, and tabs for languages.
 const code = (function () {
   const localURL = "http://localhost:8080";
 
-  // Where the operator has set no public address, examples name the one of this page.
+  // Without a public address, examples use the page's address.
   function nameServer(root) {
     const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
@@ -13,7 +12,7 @@ const code = (function () {
     }
   }
 
-  // Of a session in a terminal, the commands are copied and not what they print.
+  // Copy only the commands of a terminal session, not their output.
   function copied(block) {
     const text = block.textContent;
     if (!block.querySelector(".language-console")) {
@@ -27,7 +26,7 @@ const code = (function () {
     return lines.map((line) => line.replace(/^\$ /, "")).join("\n") + "\n";
   }
 
-  // The clipboard's interface is there over TLS and on localhost alone.
+  // The clipboard API is available only over TLS and on localhost.
   async function copy(text) {
     if (navigator.clipboard) {
       return navigator.clipboard.writeText(text);
@@ -56,7 +55,7 @@ const code = (function () {
     frame.append(button, block);
   }
 
-  // A language that is chosen once is chosen in all tabs of the page.
+  // A chosen language applies to all tabs of the page.
   function choose(label) {
     for (const tab of document.querySelectorAll(`.page-tabs [role=tab][data-label="${label}"]`)) {
       for (const other of tab.parentElement.children) {
@@ -70,7 +69,7 @@ const code = (function () {
 
   let count = 0;
 
-  // tabs returns an element that shows one of several elements, by their labels.
+  // tabs returns an element with a tab for each labelled element.
   function tabs(elements) {
     const list = document.createElement("div");
     list.setAttribute("role", "tablist");
@@ -109,7 +108,7 @@ const code = (function () {
     return all;
   }
 
-  // sample returns a panel with a piece of code.
+  // sample returns a panel with code.
   function sample(text) {
     const panel = document.createElement("div");
     const block = document.createElement("pre");
@@ -136,7 +135,7 @@ const code = (function () {
     }
     if (group) {
       group.after(tabs(sections));
-      // A link may lead to a section.
+      // A link may point to a section.
       const target = document.getElementById(location.hash.slice(1));
       const chosen = Object.keys(sections).find((label) => sections[label].contains(target));
       if (chosen) {

@@ -1,6 +1,6 @@
 "use strict";
 
-// Shows the interface document of the server that this page came from.
+// Shows the OpenAPI document of the page's server.
 (async function () {
   const reference = document.getElementById("reference");
   const source = reference.dataset.document || "/openapi.json";
@@ -21,7 +21,7 @@
     return answer.json();
   }
 
-  // The page of integrators describes rules and headers once, below the operations.
+  // The integrators' page describes rules and headers once, below the operations.
   const rules = document.getElementById("rules");
   let spec, samples;
   try {
@@ -35,8 +35,8 @@
     return;
   }
 
-  // Requests may be tried out only at the page's own origin (its
-  // Content-Security-Policy says so), which need not be the public address.
+  // The Content-Security-Policy allows requests only to the page's origin, which may differ
+  // from the public address.
   const here = location.origin + new URL(spec.servers[0].url, location.href).pathname;
   if (!spec.servers.some((server) => server.url === here)) {
     spec.servers.unshift({ url: here, description: "The address of this page" });
@@ -44,13 +44,13 @@
 
   for (const path of Object.values(spec.paths)) {
     for (const part of [path, ...Object.values(path)]) {
-      // Examples of parameters would be sent by everybody who tries a request: the
-      // second create with the same Idempotency-Key would only repeat the first.
+      // Swagger UI would send the examples of parameters: a second create with the same
+      // Idempotency-Key would only replay the first.
       for (const parameter of part.parameters || []) {
         delete parameter.example;
         delete parameter.examples;
       }
-      // How much an operation may still change is seen before it is opened.
+      // Show the stability before the operation is opened.
       if (part["x-stability"]) {
         part.summary += " (" + part["x-stability"] + ")";
       }
@@ -64,7 +64,7 @@
     shortenHeaders();
   }
 
-  // The headers of every response are left to the rules; of others the names are enough.
+  // The rules describe the headers of every response; other headers are only named.
   function shortenHeaders() {
     const operations = Object.values(spec.paths).flatMap((path) => Object.values(path));
     const responses = operations.flatMap((operation) => Object.values(operation.responses || {}))
@@ -79,7 +79,7 @@
     }
   }
 
-  // samplesOf returns how an operation is called in each language.
+  // samplesOf returns samples of an operation in each language.
   function samplesOf(path, method) {
     const operation = spec.paths[path][method];
     let curl = `curl ${here}${path.replace(/{\w+}/, "4")} \\\n  -H "Authorization: Bearer $PETCAT_API_KEY"`;
@@ -97,7 +97,7 @@
     return code.tabs(all);
   }
 
-  // Above the responses stand the samples, and where to put a key when one was missing.
+  // Add the samples above the responses, and a hint after a request without a valid key.
   function wrapResponses(Responses, system) {
     const element = system.React.createElement;
     return function (properties) {
@@ -120,7 +120,7 @@
   dark.addEventListener("change", colour);
   colour();
 
-  // Swagger UI leaves some elements without a name, or with another than they show.
+  // Some elements of Swagger UI have no accessible name, or one that differs from their text.
   const names = {
     "#servers": "Server",
     ".examples-select-element": "Example",
@@ -141,12 +141,12 @@
     deepLinking: true,
     defaultModelsExpandDepth: 0,
     displayRequestDuration: true,
-    persistAuthorization: false, // the key is forgotten with the page
-    validatorUrl: null, // nothing is sent elsewhere
-    // A path is within a button, and so no link.
+    persistAuthorization: false, // a reload forgets the key
+    validatorUrl: null, // send nothing to another host
+    // A path is inside a button, so it cannot be a link.
     plugins: [{ wrapComponents: { responses: wrapResponses, DeepLink: () => ({ text }) => text } }],
     onComplete: function () {
-      // The browser looked for the section before the operations stood above it.
+      // The browser scrolled to the section before the operations were above it.
       const section = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
       if (section) {
         section.scrollIntoView();
