@@ -89,7 +89,7 @@ func TestImport(t *testing.T) {
 	s, file := newStubService(t), filepath.Join(t.TempDir(), "pets.csv")
 	names := strings.Repeat("category\n", 90)
 	must(t, os.WriteFile(file, []byte("name\n"+names+"a,b\n"), 0o600))
-	bad := file + ":92: invalid_row: the first line has 1 fields, and this row 2\n"
+	bad := file + ":92: invalid_row: the first line has 1 fields, this row has 2\n"
 	again := "the same command does what is left"
 
 	ctx, cancel := context.WithCancel(t.Context())

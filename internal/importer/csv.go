@@ -7,20 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// csvReader splits CSV into records. Unlike encoding/csv, it keeps every line break within
-// quotes as it is.
+// csvReader splits CSV into records. Unlike encoding/csv, it keeps line breaks in quoted fields
+// unchanged.
 type csvReader struct {
-	text string // what is left
-	line int    // of its beginning
+	text string // the unread rest
+	line int    // where it begins
 }
 
 var (
-	errStrayQuote = errors.New("a field has a quote where none may be; a field with quotes stands in quotes, and each quote in it is doubled")
+	errStrayQuote = errors.New("a field has a stray quote; put fields that contain quotes in quotes, and double each quote in them")
 	errCR         = errors.New("lines end with CR alone, as in files of old Mac programs; " + saveAs)
 )
 
-// next returns the next record and its line. It skips empty lines. After an error, the next
-// record begins in the next line. At the end of the file the record is nil.
+// next returns the next record and its line, or a nil record at the end of the file. It skips
+// empty lines. After an error, reading continues on the next line.
 func (r *csvReader) next() (record []string, line int, err error) {
 	for r.skipLineEnd() {
 	}
@@ -45,7 +45,7 @@ func (r *csvReader) next() (record []string, line int, err error) {
 	return record, line, nil
 }
 
-// plain reads a field without quotes.
+// plain reads an unquoted field.
 func (r *csvReader) plain() (string, error) {
 	end := strings.IndexAny(r.text, ",\"\n")
 	if end < 0 {
@@ -64,7 +64,7 @@ func (r *csvReader) plain() (string, error) {
 	return field, nil
 }
 
-// quoted reads a field in quotes.
+// quoted reads a quoted field.
 func (r *csvReader) quoted() (string, error) {
 	var field strings.Builder
 	rest, begin := r.text[1:], r.line
@@ -72,7 +72,7 @@ func (r *csvReader) quoted() (string, error) {
 		end := strings.IndexByte(rest, '"')
 		if end < 0 {
 			r.text = ""
-			return "", fmt.Errorf("the quoted field that begins in line %d has no end; no row after it was read", begin)
+			return "", fmt.Errorf("the quoted field that begins on line %d is not closed; no row after it was read", begin)
 		}
 		field.WriteString(rest[:end])
 		r.line += strings.Count(rest[:end], "\n")
@@ -90,7 +90,7 @@ func (r *csvReader) quoted() (string, error) {
 	return "", errStrayQuote
 }
 
-// skipLineEnd skips a line break, if there is one next.
+// skipLineEnd skips a line break, if it comes next.
 func (r *csvReader) skipLineEnd() bool {
 	rest, found := strings.CutPrefix(strings.TrimPrefix(r.text, "\r"), "\n")
 	if found || r.text == "\r" {
@@ -111,7 +111,7 @@ func (f *file) readCSV(text string) error {
 	r := &csvReader{text: text, line: 1}
 	header, _, err := r.next()
 	if err != nil {
-		return fmt.Errorf("the first line, which must name the columns, cannot be read: %w", err)
+		return fmt.Errorf("the first line, which must name the columns, is unreadable: %w", err)
 	}
 	columns, err := readHeader(header)
 	if err != nil {
@@ -133,8 +133,8 @@ func (f *file) readCSV(text string) error {
 // columns are the positions of the fields in a record, -1 for none.
 type columns struct{ id, name, description, count int }
 
-// readHeader reads the names of the columns. Columns without a name at the end do not count:
-// spreadsheet programs write them.
+// readHeader reads the names of the columns. It ignores trailing columns without a name, which
+// spreadsheets write.
 func readHeader(header []string) (columns, error) {
 	c := columns{id: -1, name: -1, description: -1}
 	seen := map[string]bool{}
@@ -142,7 +142,7 @@ func readHeader(header []string) (columns, error) {
 		name := strings.ToLower(strings.TrimSpace(field))
 		switch {
 		case seen[name]:
-			return c, fmt.Errorf("the column %q is there twice", field)
+			return c, fmt.Errorf("the column %q occurs twice", field)
 		case name == "id":
 			c.id = c.count
 		case name == "name":
@@ -175,7 +175,7 @@ func withoutEmptyEnd(record []string) []string {
 func (f *file) addRecord(c columns, record []string, line int) {
 	row := Row{Line: line, NoDescription: c.description < 0}
 	if len(record) < c.count || len(withoutEmptyEnd(record)) > c.count {
-		f.refuse(row, "the first line has %d fields, and this row %d", c.count, len(record))
+		f.refuse(row, "the first line has %d fields, this row has %d", c.count, len(record))
 		return
 	}
 	cell := func(column int) string {

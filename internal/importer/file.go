@@ -1,16 +1,16 @@
 // Package importer reads and writes lists of categories as files, and creates the categories
 // of a file that a service does not have yet.
 //
-// A file is CSV with a header (RFC 4180), one JSON array, or JSON lines, in UTF-8. What this
-// package writes, it reads again without a change. A row that cannot be read is reported with
-// its line, and the rows after it are still read. The service checks names and descriptions.
+// A file is CSV with a header (RFC 4180), one JSON array, or JSON lines, in UTF-8. Writing and
+// reading a list does not change it. Unreadable rows are reported with their line, and do not
+// stop the reading. The service validates names and descriptions.
 //
-// Spreadsheet programs run a cell that begins like a formula, and categories are written by
-// anybody. So CSV has an apostrophe before such a cell, which reading takes away.
+// Spreadsheets execute cells that look like a formula, and any customer may write categories. So
+// in CSV, an apostrophe precedes such a cell; reading removes it.
 //
-// An import keeps no state of its own: the list of the service says which rows exist. So it
-// can be interrupted at any time and run again. Two imports of one file at the same time do
-// not see each other's rows.
+// An import stores no state: the list of the service shows which rows exist. So it can be
+// interrupted and run again at any time. Two concurrent imports of one file do not see each
+// other's rows.
 package importer
 
 import (
@@ -32,15 +32,14 @@ import (
 // Format is the format of a file.
 type Format string
 
-// The formats, by the endings of their files.
+// The formats, by file extension.
 const (
 	CSV       Format = "csv"
 	JSON      Format = "json"  // one array
-	JSONLines Format = "jsonl" // one object a line
+	JSONLines Format = "jsonl" // one object per line
 )
 
-// ParseFormat reads the name of a format, or the ending of a file's name, and returns whether it
-// is known.
+// ParseFormat parses the name or the file extension of a format.
 func ParseFormat(name string) (f Format, known bool) {
 	switch f = Format(strings.ToLower(name)); f {
 	case CSV, JSON, JSONLines:
@@ -52,35 +51,35 @@ func ParseFormat(name string) (f Format, known bool) {
 	}
 }
 
-// fields are the members of a row, or its columns.
+// fields are the members or columns of a row.
 const fields = "name (required), description and id"
 
 // Row is a category in a file.
 type Row struct {
-	Line        int    // of its beginning, from 1
-	Element     int    // of a JSON array, from 1; 0 in other files
-	ID          string // as the file has it; "" for none
+	Line        int    // where it begins, from 1
+	Element     int    // its number in a JSON array, from 1; 0 in other files
+	ID          string // as in the file; "" for none
 	Name        string
 	Description string // "" for none
 	// NoDescription is true if the row has no description, not even an empty one.
 	NoDescription bool
-	// Update is the id of the category that gets the name and the description, 0 for a new
-	// one. A [Plan] sets it.
+	// Update is the id of the category to update, 0 for a new one. [NewPlan] sets it.
 	Update int64
 }
 
-// BadRow says why a row is not imported.
+// BadRow is the reason why a row is not imported.
 type BadRow struct {
 	Line int
-	// Code is the service's, or [CodeInvalidRow].
+	// Code is a code of the service, or [CodeInvalidRow].
 	Code    client.Code
 	Message string
 }
 
-// CodeInvalidRow is the code of a row that cannot be read.
+// CodeInvalidRow is the code for an unreadable row.
 const CodeInvalidRow client.Code = "invalid_row"
 
-// bad returns why a row is not imported. An array may be in one line, so it counts elements.
+// bad returns a BadRow. For JSON arrays, which may be on one line, the message has the element's
+// number.
 func (r Row) bad(code client.Code, message string) BadRow {
 	if r.Element > 0 {
 		message = fmt.Sprintf("element %d: %s", r.Element, message)
@@ -88,7 +87,7 @@ func (r Row) bad(code client.Code, message string) BadRow {
 	return BadRow{Line: r.Line, Code: code, Message: message}
 }
 
-// FormatError says why no row of a file can be read.
+// FormatError is the error for a file of which no row can be read.
 type FormatError struct{ Message string }
 
 func (e *FormatError) Error() string { return e.Message }
@@ -97,16 +96,16 @@ func (e *FormatError) Error() string { return e.Message }
 type file struct {
 	rows []Row
 	bad  []BadRow
-	raw  bool // CSV without guards
+	raw  bool // CSV without apostrophes before formulas
 }
 
-// refuse records that a row cannot be read.
+// refuse adds a bad row.
 func (f *file) refuse(row Row, format string, args ...any) {
 	f.bad = append(f.bad, row.bad(CodeInvalidRow, fmt.Sprintf(format, args...)))
 }
 
-// Read reads a whole file into memory. raw takes the cells of CSV as they are. The error is a
-// [FormatError], or that of r.
+// Read reads a whole file into memory. raw keeps apostrophes in CSV. It returns a [FormatError], or
+// the error of r.
 func Read(r io.Reader, format Format, raw bool) ([]Row, []BadRow, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -131,10 +130,10 @@ func Read(r io.Reader, format Format, raw bool) ([]Row, []BadRow, error) {
 	return f.rows, f.bad, nil
 }
 
-// saveAs says what to choose in a spreadsheet program.
+// saveAs is the remedy for files of spreadsheet programs.
 const saveAs = `save it as "CSV UTF-8 (comma delimited)"`
 
-// checkEncoding returns an error for a file that is no text in UTF-8 at all.
+// checkEncoding returns an error for UTF-16 and for workbooks.
 func checkEncoding(text []byte) error {
 	switch begin := string(text[:min(len(text), 4)]); {
 	case strings.HasPrefix(begin, "\xff\xfe"), strings.HasPrefix(begin, "\xfe\xff"), strings.Contains(begin, "\x00"):
@@ -146,17 +145,17 @@ func checkEncoding(text []byte) error {
 	}
 }
 
-// errNotUTF8 is the message for text in another encoding.
+// errNotUTF8 is the error for other encodings.
 var errNotUTF8 = errors.New("the text is not in UTF-8; " + saveAs)
 
-// guarded reports whether a cell is like a formula, or has an apostrophe before one.
+// guarded reports whether a cell looks like a formula, with or without apostrophes.
 func guarded(cell string) bool {
 	cell = strings.TrimLeft(cell, "'")
 	return cell != "" && strings.ContainsRune("=+@\t\r-", rune(cell[0]))
 }
 
-// Write writes a list in a format, and calls written after each category. raw writes the cells
-// of CSV as they are.
+// Write writes a list in a format, and calls written after each category. raw adds no apostrophes
+// to CSV.
 func Write(w io.Writer, f Format, list iter.Seq2[client.Category, error], raw bool, written func()) error {
 	out := bufio.NewWriter(w)
 	table := csv.NewWriter(out) // has no other buffer

@@ -17,7 +17,7 @@ import (
 func TestRead(t *testing.T) {
 	const (
 		bom   = "\ufeff"
-		quote = "a field has a quote where none may be; a field with quotes stands in quotes, and each quote in it is doubled"
+		quote = "a field has a stray quote; put fields that contain quotes in quotes, and double each quote in them"
 		utf8  = `the text is not in UTF-8; save it as "CSV UTF-8 (comma delimited)"`
 		form  = "the row is not one well-formed JSON object in UTF-8"
 	)
@@ -32,27 +32,27 @@ func TestRead(t *testing.T) {
 		{name: "csv", format: importer.CSV, text: bom + "Description,ID,\" name \"\r\nA,1,a\r\n\r\n\"two\r\nlines, \"\"quoted\"\"\",,b\r\n,3,c", rows: []importer.Row{
 			{Line: 2, ID: "1", Name: "a", Description: "A"}, {Line: 4, Name: "b", Description: "two\r\nlines, \"quoted\""}, {Line: 6, ID: "3", Name: "c"},
 		}},
-		{name: "csv of a spreadsheet", format: importer.CSV, text: "NAME,,\na,,\nb,\nc\nd,,x\n", rows: []importer.Row{
+		{name: "csv from a spreadsheet", format: importer.CSV, text: "NAME,,\na,,\nb,\nc\nd,,x\n", rows: []importer.Row{
 			{Line: 2, Name: "a", NoDescription: true}, {Line: 3, Name: "b", NoDescription: true}, {Line: 4, Name: "c", NoDescription: true},
-		}, bad: map[int]string{5: "the first line has 1 fields, and this row 3"}},
+		}, bad: map[int]string{5: "the first line has 1 fields, this row has 3"}},
 		{
 			name: "csv bad rows", format: importer.CSV, text: "name,description\na,A,too many\nb\nc\"c,\nd,\xff\n\"e\"e,E\nf,F\n\"g\ng\"g,\nh,\r1\n\"i,never\nends\n",
 			rows: []importer.Row{{Line: 7, Name: "f", Description: "F"}},
 			bad: map[int]string{
-				2: "the first line has 2 fields, and this row 3", 3: "the first line has 2 fields, and this row 1", 4: quote, 5: utf8, 6: quote, 8: quote,
+				2: "the first line has 2 fields, this row has 3", 3: "the first line has 2 fields, this row has 1", 4: quote, 5: utf8, 6: quote, 8: quote,
 				10: `lines end with CR alone, as in files of old Mac programs; save it as "CSV UTF-8 (comma delimited)"`,
-				11: "the quoted field that begins in line 11 has no end; no row after it was read",
+				11: "the quoted field that begins on line 11 is not closed; no row after it was read",
 			},
 		},
 		{name: "csv unknown column", format: importer.CSV, text: "name,title\n", end: `the column "title" is unknown; the first line names the columns, separated by commas: name (required), description and id`},
 		{name: "csv with semicolons", format: importer.CSV, text: "name;description\n", end: "the columns are separated by semicolons or tabs instead of commas"},
 		{name: "csv with tabs", format: importer.CSV, text: "name\tdescription\n", end: "the columns are separated by semicolons or tabs instead of commas"},
-		{name: "csv column twice", format: importer.CSV, text: "name,Name\n", end: `the column "Name" is there twice`},
+		{name: "csv duplicate column", format: importer.CSV, text: "name,Name\n", end: `the column "Name" occurs twice`},
 		{name: "csv no name", format: importer.CSV, text: "id,description\n", end: "there is no column name"},
 		{name: "csv empty", format: importer.CSV, end: "there is no column name"},
-		{name: "csv no header", format: importer.CSV, text: `"name` + "\n", end: "the first line, which must name the columns, cannot be read"},
+		{name: "csv no header", format: importer.CSV, text: `"name` + "\n", end: "the first line, which must name the columns, is unreadable"},
 		{name: "csv in latin 1", format: importer.CSV, text: "name,\xe9\n", end: "the text is not in UTF-8"},
-		{name: "csv of a Mac", format: importer.CSV, text: "name,description\ra,A\r", end: `lines end with CR alone`},
+		{name: "csv with CR line ends", format: importer.CSV, text: "name,description\ra,A\r", end: `lines end with CR alone`},
 		{name: "utf-16", format: importer.CSV, text: "\xff\xfen\x00a\x00", end: `the file is in UTF-16, as "Unicode Text" of Excel is; save it as "CSV UTF-8 (comma delimited)"`},
 		{name: "utf-16 without bom", format: importer.JSON, text: "[\x00]\x00", end: "the file is in UTF-16"},
 		{name: "workbook", format: importer.CSV, text: "PK\x03\x04...", end: "the file is a workbook"},
@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 			rows: []importer.Row{{Line: 10, Name: "z", NoDescription: true}},
 			bad: map[int]string{
 				1: "name must be a string", 2: `the member "title" is unknown; the members are name (required), description and id`, 3: "name is required",
-				4: `the row must be an object such as {"name": "dog"}`, 5: form, 6: "a member is there twice", 7: form, 8: form, 9: "name is required",
+				4: `the row must be an object such as {"name": "dog"}`, 5: form, 6: "a member occurs twice", 7: form, 8: form, 9: "name is required",
 			},
 		},
 		{name: "jsonl empty", format: importer.JSONLines},
@@ -74,20 +74,20 @@ func TestRead(t *testing.T) {
 		{name: "json", format: importer.JSON, text: bom + "\n[{\"name\":\"a\"},\n {\n\"name\":\n\"b\"}\n,{\"name\":\"c\"}]\n", rows: []importer.Row{
 			{Line: 2, Element: 1, Name: "a", NoDescription: true}, {Line: 3, Element: 2, Name: "b", NoDescription: true}, {Line: 6, Element: 3, Name: "c", NoDescription: true},
 		}},
-		{name: "json none", format: importer.JSON, text: "[ ]"},
+		{name: "json empty array", format: importer.JSON, text: "[ ]"},
 		{
 			name: "json bad rows", format: importer.JSON, text: "[{\"name\":[]},\n1,\n{\"name\":\"a\",\"name\":\"b\"},\n{\"name\":\"z\",\"description\":7},\n{\"name\":\"z\"}]",
 			rows: []importer.Row{{Line: 5, Element: 5, Name: "z", NoDescription: true}},
 			bad: map[int]string{
-				1: "element 1: name must be a string", 2: `element 2: the row must be an object such as {"name": "dog"}`, 3: "element 3: a member is there twice",
+				1: "element 1: name must be a string", 2: `element 2: the row must be an object such as {"name": "dog"}`, 3: "element 3: a member occurs twice",
 				4: "element 4: description must be a string",
 			},
 		},
-		{name: "json cut", format: importer.JSON, text: "[{\"name\":\"a\"},\n{\"name\":\"b\"", end: "(line 2: unexpected EOF)"},
+		{name: "json truncated", format: importer.JSON, text: "[{\"name\":\"a\"},\n{\"name\":\"b\"", end: "(line 2: unexpected EOF)"},
 		{name: "json broken", format: importer.JSON, text: "[{\"name\":\"a\"},\n\n{name:\"b\"}]", end: "it is not one JSON array of objects (line 3: "},
-		{name: "json and more", format: importer.JSON, text: "[] []", end: "(line 1: something follows it)"},
-		{name: "json object", format: importer.JSON, text: "{\"name\":\"a\"}\n", end: "its format is jsonl"},
-		{name: "json no array", format: importer.JSON, text: "null", end: "(line 1: it begins otherwise)"},
+		{name: "json with trailing text", format: importer.JSON, text: "[] []", end: "(line 1: text follows the array)"},
+		{name: "json object", format: importer.JSON, text: "{\"name\":\"a\"}\n", end: "the format is jsonl"},
+		{name: "json no array", format: importer.JSON, text: "null", end: "(line 1: it does not begin with [)"},
 		{name: "json empty", format: importer.JSON, end: "(line 1: EOF)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("rows (-want +got):\n%s", diff)
 			}
 			if len(bad) != len(c.bad) {
-				t.Errorf("%d rows are bad, want %d", len(bad), len(c.bad))
+				t.Errorf("%d bad rows, want %d", len(bad), len(c.bad))
 			}
 			for _, row := range bad {
 				if row.Code != importer.CodeInvalidRow || row.Message != c.bad[row.Line] {
@@ -105,25 +105,25 @@ func TestRead(t *testing.T) {
 			}
 			_, isFormat := errors.AsType[*importer.FormatError](err)
 			if isFormat != (c.end != "") || isFormat && !strings.Contains(err.Error(), c.end) {
-				t.Errorf("the error is %v, want %q", err, c.end)
+				t.Errorf("error %v, want %q", err, c.end)
 			}
 		})
 	}
 	broken := errors.New("input/output error")
 	if _, _, err := importer.Read(io.MultiReader(strings.NewReader("name\na\n"), iotest.ErrReader(broken)), importer.CSV, false); !errors.Is(err, broken) {
-		t.Errorf("a broken disk gives %v", err)
+		t.Errorf("read error: %v", err)
 	}
 }
 
 func TestFormats(t *testing.T) {
 	for name, want := range map[string]importer.Format{"CSV": "csv", "json": "json", "jsonl": "jsonl", "ndjson": "jsonl", "": "", "xlsx": ""} {
 		if f, known := importer.ParseFormat(name); known != (want != "") || f != want {
-			t.Errorf("%s is %q, %t", name, f, known)
+			t.Errorf("ParseFormat(%q) = %q, %t", name, f, known)
 		}
 	}
 }
 
-// listOf returns a list as the client does.
+// listOf returns an iterator like the client's.
 func listOf(list []client.Category) iter.Seq2[client.Category, error] {
 	return func(yield func(client.Category, error) bool) {
 		for _, c := range list {
@@ -161,17 +161,17 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// wantRoundTrip: a list is written and read without a change, in each format.
+// wantRoundTrip checks that a list is unchanged after it was written and read, in each format.
 func wantRoundTrip(t *testing.T, list []client.Category) {
 	t.Helper()
 	for _, f := range []importer.Format{importer.CSV, importer.JSON, importer.JSONLines} {
 		rows, bad, err := importer.Read(strings.NewReader(write(t, f, list)), f, false)
 		if err != nil || len(bad) > 0 || len(rows) != len(list) {
-			t.Fatalf("%s: %d categories became %d rows, %v, %v", f, len(list), len(rows), bad, err)
+			t.Fatalf("%s: %d categories are read as %d rows, %v, %v", f, len(list), len(rows), bad, err)
 		}
 		for i, row := range rows {
 			if row.Name != list[i].Name || row.Description != list[i].Description {
-				t.Errorf("%s: %+v became %+v", f, list[i], row)
+				t.Errorf("%s: %+v is read as %+v", f, list[i], row)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func TestRoundTrip(t *testing.T) {
 	wantRoundTrip(t, list)
 }
 
-// TestGuards: a text that a spreadsheet would run has an apostrophe before it in CSV alone.
+// TestGuards checks that an apostrophe precedes formulas in CSV, and only there.
 func TestGuards(t *testing.T) {
 	list := []client.Category{{ID: 1, Name: "=1+1", Description: "'@x"}, {ID: 2, Name: "'a", Description: "a=1"}}
 	if got, want := write(t, importer.CSV, list), "id,name,description\n1,'=1+1,''@x\n2,'a,a=1\n"; got != want {
@@ -201,8 +201,8 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// FuzzRead: all lines of bad rows are in the file, and what was read is written and read
-// again.
+// FuzzRead checks the line numbers of bad rows, and that rows are unchanged after they were written
+// and read again.
 func FuzzRead(f *testing.F) {
 	f.Add("name,description\na,\"b\r\nc\"\n", "csv")
 	f.Add("[{\"name\":\"a\"},\n{\"name\":\"b\",\"description\":\"\\r\\n\"}]", "json")
@@ -216,13 +216,13 @@ func FuzzRead(f *testing.F) {
 		list, lines := []client.Category(nil), strings.Count(text, "\n")+1
 		for _, row := range rows {
 			if row.Line < 1 || row.Line > lines {
-				t.Errorf("a row is in line %d of %d", row.Line, lines)
+				t.Errorf("row on line %d of %d", row.Line, lines)
 			}
 			list = append(list, client.Category{ID: 1, Name: row.Name, Description: row.Description})
 		}
 		for _, row := range bad {
 			if row.Line < 1 || row.Line > lines {
-				t.Errorf("a bad row is in line %d of %d", row.Line, lines)
+				t.Errorf("bad row on line %d of %d", row.Line, lines)
 			}
 		}
 		wantRoundTrip(t, list)

@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// inFlight is how many creates are sent at once. The service commits them together,
-	// and more do not make the import faster.
+	// inFlight is the number of concurrent requests. The service commits them together; more
+	// would not be faster.
 	inFlight = 64
-	// grace is how long requests in flight may take when an import ends early.
+	// grace is the time that requests in flight have if an import ends early.
 	grace = 2 * time.Second
 )
 
-// Plan is what an import does.
+// Plan is the work of an import.
 type Plan struct {
-	Rows     []Row // to be sent
+	Rows     []Row // to send
 	Bad      []BadRow
 	Existing int64 // rows that the list has
 }
 
-// Mode says how the rows of a file become categories.
+// Mode has the options of an import.
 type Mode struct {
-	Update     bool // a row with an id changes that category
-	Duplicates bool // a row without one is created even if the list has it
+	Update     bool // a row with an id updates that category
+	Duplicates bool // rows without an id are created even if they exist
 }
 
-// NewPlan compares the rows of a file with a list. Rows without an id, or all if ids do not
-// count, are matched by name and description, and n equal rows mean n categories.
+// NewPlan compares the rows of a file with the existing categories. Rows without an id, or all
+// rows without m.Update, are matched by name and description; n equal rows mean n categories.
 func NewPlan(rows []Row, list []client.Category, m Mode) Plan {
 	var p Plan
 	if m.Update {
@@ -59,8 +59,7 @@ func NewPlan(rows []Row, list []client.Category, m Mode) Plan {
 	return p
 }
 
-// byID plans the rows with ids. It returns the other rows, and the categories whose ids no row
-// has.
+// byID plans the rows with ids. It returns the other rows, and the categories without a row.
 func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others []client.Category) {
 	known := make(map[string]client.Category, len(list))
 	for _, c := range list {
@@ -73,9 +72,9 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 		case row.ID == "":
 			otherRows = append(otherRows, row)
 		case !found:
-			p.Bad = append(p.Bad, row.bad(client.CodeNotFound, fmt.Sprintf("there is no category %s; leave its id out to create one", row.ID)))
+			p.Bad = append(p.Bad, row.bad(client.CodeNotFound, fmt.Sprintf("there is no category %s; omit the id to create one", row.ID)))
 		case seen[row.ID]:
-			p.Bad = append(p.Bad, row.bad(CodeInvalidRow, fmt.Sprintf("the id %s is there twice", row.ID)))
+			p.Bad = append(p.Bad, row.bad(CodeInvalidRow, fmt.Sprintf("the id %s occurs twice", row.ID)))
 		case row.Name == c.Name && (row.NoDescription || row.Description == c.Description):
 			p.Existing++
 		default:
@@ -87,9 +86,9 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 	return otherRows, slices.DeleteFunc(slices.Clone(list), func(c client.Category) bool { return seen[strconv.FormatInt(c.ID, 10)] })
 }
 
-// Run sends rows: send creates the category of a row under an idempotency key, or updates it. It
-// returns the rows that the service refused, by line. The error is the first one that other rows
-// would get too, or that of the context: rows may be left then.
+// Run calls send for each row, concurrently; send creates the category with an idempotency key,
+// or updates it. Run returns the rows that the service rejected, by line. It stops early with the
+// first error that does not concern a single row, or with the error of the context.
 func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row, key string) error) (refused []BadRow, err error) {
 	feeding, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -99,7 +98,7 @@ func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row
 
 	keys := rand.Text() // each run has its own idempotency keys
 	var mu sync.Mutex
-	done := 0 // guarded by mu, as refused is
+	done := 0 // guarded by mu, like refused
 	answered := func(row Row, err error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -135,8 +134,8 @@ func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row
 	return refused, context.Cause(feeding)
 }
 
-// aboutTheRow reports whether an answer refuses only this row, and not all rows. An update may
-// be of a category that another account created.
+// aboutTheRow reports whether an error concerns only one row. An update may fail because another
+// account created the category.
 func aboutTheRow(e *client.Error, update bool) bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -148,8 +147,8 @@ func aboutTheRow(e *client.Error, update bool) bool {
 	}
 }
 
-// Finish returns when n more requests can be done within the windows of an account: after
-// now, by the quotas alone. laterDay says that the quota of today does not admit them.
+// Finish estimates when an account has sent n more requests, by its quotas alone. laterDay is
+// true if today's quota is not enough.
 func Finish(n int64, windows []client.WindowUsage, now time.Time) (at time.Time, laterDay bool) {
 	length := map[string]time.Duration{"minute": time.Minute, "day": 24 * time.Hour}
 	at = now

@@ -17,13 +17,13 @@ import (
 	"petcat/internal/importer"
 )
 
-// service is a list of categories. It refuses the name "bad".
+// service is a list of categories that rejects the name "bad".
 type service struct {
 	mu   sync.Mutex
 	list []client.Category // guarded by mu, like all below
 	keys map[string]bool
-	// fails, if it is not nil, is asked with the number of categories after each create:
-	// an error means that the response is lost.
+	// fails, if not nil, is called with the number of categories after each create. An error
+	// means that the response is lost.
 	fails func(count int) error
 }
 
@@ -50,8 +50,8 @@ func (s *service) send(ctx context.Context, n importer.Row, key string) error {
 	return nil
 }
 
-// imports imports a CSV file. It returns how many rows were created and the lines of those
-// that were refused.
+// imports imports a CSV file. It returns the number of created rows and the lines of rejected
+// ones.
 func (s *service) imports(ctx context.Context, t *testing.T, text string) (created int, refused []int, err error) {
 	t.Helper()
 	rows, bad, err := importer.Read(strings.NewReader(text), importer.CSV, false)
@@ -80,11 +80,11 @@ func (s *service) wantImport(t *testing.T, text string, created int, refused ...
 	t.Helper()
 	gotCreated, gotRefused, err := s.imports(t.Context(), t, text)
 	if err != nil || gotCreated != created || !slices.Equal(gotRefused, refused) {
-		t.Errorf("%d rows were created and the lines %v refused, %v; want %d and %v", gotCreated, gotRefused, err, created, refused)
+		t.Errorf("%d rows created, lines %v rejected, %v; want %d and %v", gotCreated, gotRefused, err, created, refused)
 	}
 }
 
-// fileOf returns a file of n rows in the lines from 2 on. Two are equal, and two are bad.
+// fileOf returns a file of n rows from line 2. Two are equal, and two are bad.
 func fileOf(n int) string {
 	lines := []string{"name,description"}
 	for i := range n - 4 {
@@ -95,11 +95,11 @@ func fileOf(n int) string {
 
 func newService() *service { return &service{keys: map[string]bool{}} }
 
-// TestImport: each row is created once, however often the file is imported, and created
-// again if its category was deleted. Bad rows are named by their line and stop nothing.
+// TestImport imports a file several times: each row is created once, and again if its category
+// was deleted. Bad rows are reported by line and do not stop the import.
 func TestImport(t *testing.T) {
 	s, text := newService(), fileOf(1000)
-	badLines := []int{2*996 + 3, 2*996 + 5} // rows of two lines precede them
+	badLines := []int{2*996 + 3, 2*996 + 5} // after rows of two lines
 	s.wantImport(t, text, 998, badLines...)
 	s.wantImport(t, text, 0, badLines...)
 
@@ -107,12 +107,12 @@ func TestImport(t *testing.T) {
 	edited := strings.ReplaceAll(strings.Replace(text, "category 8,", "category eight,", 1), "bad,", "good,") + "twin,\n"
 	s.wantImport(t, edited, 1+3+1+1, badLines[1])
 	if len(s.list) != 998+3 {
-		t.Errorf("there are %d categories", len(s.list))
+		t.Errorf("%d categories", len(s.list))
 	}
 }
 
-// TestImportInterrupted: an import that ends in the middle, with responses lost or not, is
-// completed by the next one.
+// TestImportInterrupted ends an import in the middle, with responses lost or not; the next import
+// completes it.
 func TestImportInterrupted(t *testing.T) {
 	lost := fmt.Errorf("connection reset; %w", client.ErrOutcomeUnknown)
 	for name, end := range map[string]error{
@@ -136,7 +136,7 @@ func TestImportInterrupted(t *testing.T) {
 			}
 			created, _, err := s.imports(ctx, t, text)
 			if !errors.Is(err, end) || created > 300+64 || len(s.list) > 300+64 {
-				t.Errorf("%d rows were created, %v", created, err)
+				t.Errorf("%d rows created, %v", created, err)
 			}
 			s.fails = nil
 			s.wantImport(t, text, 998-len(s.list), 2*996+3, 2*996+5)
@@ -145,13 +145,13 @@ func TestImportInterrupted(t *testing.T) {
 				count[c.Name]++
 			}
 			if len(s.list) != 998 || len(count) != 997 || count["twin"] != 2 {
-				t.Errorf("there are %d categories with %d names, %d of them twins", len(s.list), len(count), count["twin"])
+				t.Errorf("%d categories with %d names, %d of them twins", len(s.list), len(count), count["twin"])
 			}
 		})
 	}
 }
 
-// TestUpdate: rows with ids change their categories, and the others are created if they are missing.
+// TestUpdate checks that rows with ids update their categories, and that missing rows without ids are created.
 func TestUpdate(t *testing.T) {
 	list := []client.Category{{ID: 1, Name: "dog", Description: "Loyal"}, {ID: 2, Name: "cat"}, {ID: 3, Name: "twin"}, {ID: 4, Name: "twin"}}
 	const text = "[{\"id\":1,\"name\":\"dog\"},{\"id\":2,\"name\":\"tomcat\",\"description\":\"Black\"},{\"id\":\"3\",\"name\":\"twin\",\"description\":null}," +
@@ -167,16 +167,16 @@ func TestUpdate(t *testing.T) {
 			{Line: 1, Element: 5, Name: "twin", NoDescription: true},
 		},
 		Bad: []importer.BadRow{
-			{Line: 1, Code: importer.CodeInvalidRow, Message: "element 6: the id 2 is there twice"},
-			{Line: 1, Code: client.CodeNotFound, Message: "element 7: there is no category 9; leave its id out to create one"},
+			{Line: 1, Code: importer.CodeInvalidRow, Message: "element 6: the id 2 occurs twice"},
+			{Line: 1, Code: client.CodeNotFound, Message: "element 7: there is no category 9; omit the id to create one"},
 		},
 		Existing: 3,
 	}
 	if diff := cmp.Diff(want, plan); diff != "" {
-		t.Errorf("the plan (-want +got):\n%s", diff)
+		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 	if plan := importer.NewPlan(rows, list, importer.Mode{}); len(plan.Rows) != 4 || len(plan.Bad) != 0 || plan.Existing != 3 {
-		t.Errorf("without ids, the plan is %+v", plan)
+		t.Errorf("plan without Update: %+v", plan)
 	}
 }
 
@@ -195,6 +195,6 @@ func TestFinish(t *testing.T) {
 		}
 	}
 	if at, later := importer.Finish(1e6, []client.WindowUsage{{Window: "day", Limit: 5, Reset: client.Timestamp{Time: now}}}, now); !at.Equal(now) || later {
-		t.Error("a window that has ended counts")
+		t.Error("an ended window delays the import")
 	}
 }

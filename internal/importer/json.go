@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// readLines reads one object from each line. Empty lines are skipped.
+// readLines reads one object per line. It skips empty lines.
 func (f *file) readLines(text []byte) {
 	line := 0
 	for object := range bytes.Lines(text) {
@@ -23,12 +23,12 @@ func (f *file) readLines(text []byte) {
 
 // readArray reads the elements of one array.
 func (f *file) readArray(text []byte) error {
-	// An error in one row must be an error of that row only.
+	// Errors in a row must not stop the decoder.
 	d := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	row, counted := Row{Line: 1}, int64(0)
 	token, err := d.ReadToken()
 	if err == nil && token.Kind() != '[' {
-		err = errors.New("it begins otherwise")
+		err = errors.New("it does not begin with [")
 	}
 	for err == nil && d.PeekKind() != ']' {
 		var value jsontext.Value
@@ -47,29 +47,29 @@ func (f *file) readArray(text []byte) error {
 		if _, err = d.ReadToken(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		err = errors.New("something follows it")
+		err = errors.New("text follows the array")
 	}
 	offset := d.InputOffset()
 	if syntax, bad := errors.AsType[*jsontext.SyntacticError](err); bad {
 		offset, err = syntax.ByteOffset, syntax.Err
 	}
 	line := 1 + bytes.Count(text[:offset], []byte("\n"))
-	return fmt.Errorf("it is not one JSON array of objects (line %d: %w); if it has one object a line, its format is jsonl", line, err)
+	return fmt.Errorf("it is not one JSON array of objects (line %d: %w); if it has one object per line, the format is jsonl", line, err)
 }
 
-// addObject adds what an object says to a row, and the row to the file.
+// addObject completes a row from its JSON object, and adds it to the file.
 func (f *file) addObject(value []byte, row Row) {
 	var object struct {
 		ID          jsontext.Value `json:"id"`
 		Name        *string        `json:"name"`
-		Description jsontext.Value `json:"description"` // many programs write null for none
+		Description jsontext.Value `json:"description"` // null means none
 	}
 	err := json.Unmarshal(value, &object, json.RejectUnknownMembers(true))
 	semantic, _ := errors.AsType[*json.SemanticError](err)
 	description, message := object.Description.Kind(), ""
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		message = "a member is there twice"
+		message = "a member occurs twice"
 	case errors.Is(err, json.ErrUnknownName):
 		message = fmt.Sprintf("the member %q is unknown; the members are %s", semantic.JSONPointer.LastToken(), fields)
 	case semantic != nil && semantic.JSONPointer == "":
@@ -89,7 +89,7 @@ func (f *file) addObject(value []byte, row Row) {
 	}
 	row.Name, row.NoDescription = *object.Name, description == 0
 	if description == '"' {
-		_ = json.Unmarshal(object.Description, &row.Description) // it was read before
+		_ = json.Unmarshal(object.Description, &row.Description) // already decoded
 	}
 	if object.ID.Kind() != 'n' {
 		row.ID = strings.Trim(string(object.ID), `"`)

@@ -1,6 +1,6 @@
-// Package management is the management API, /admin/v1: what the command line and the console
-// do, for programs. Its callers are operators' tokens, and it calls the same operations of the
-// store. docs/operations.md shows how it is used, api/management.yaml describes it.
+// Package management is the management API, /admin/v1: the operations of the command line and
+// the console, for programs with an operator's token. docs/operations.md shows its use,
+// api/management.yaml describes it.
 package management
 
 import (
@@ -32,22 +32,22 @@ import (
 type Options struct {
 	Store petcat.ManagementStore
 	Keys  petcat.KeyGenerator
-	// Backups returns the scheduled backups that can be shown, as JSON.
+	// Backups returns the last verified scheduled backup as JSON, if there is one.
 	Backups func(context.Context) ([]any, error)
-	// CustomerLink returns a link to the customer's page; nil if that is not served.
+	// CustomerLink returns a link to the customer's page; nil if that page is off.
 	CustomerLink func(petcat.Secret) string
-	// Failures counts failed attempts with a token, by address.
+	// Failures counts requests with an invalid token, by address.
 	Failures *ratelimit.Bucket[clientnet.Net]
-	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
+	// TrustedProxies are the proxies whose X-Forwarded-For is used. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock
 	Logger         *slog.Logger
 }
 
-// base is the path of all operations.
+// base is the base path of all operations.
 const base = "/admin/v1"
 
-// operation answers a call with a value, which show writes as JSON, or returns an error.
+// operation returns the result of a call, which show turns into JSON, or an error.
 type operation func(c *call) (any, error)
 
 // New returns the management API.
@@ -86,7 +86,7 @@ func New(o Options) http.Handler {
 	return mux
 }
 
-// answer writes what the operation of the request's method returns.
+// answer writes the response to a request.
 func (o Options) answer(w http.ResponseWriter, r *http.Request, methods map[string]operation) {
 	c := &call{Options: o, w: w, r: r, status: http.StatusOK}
 	value, err := c.run(methods)
@@ -113,7 +113,7 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, methods map[stri
 	_, _ = w.Write(body) // the client may be gone
 }
 
-// show returns a value as JSON shows it.
+// show returns the JSON form of a value.
 func (c *call) show(value any) any {
 	if list, ok := value.([]any); ok {
 		for i := range list {
@@ -145,8 +145,7 @@ func (c *call) run(methods map[string]operation) (any, error) {
 	return do(c)
 }
 
-// identify finds the token of a call. An address with too many failures is refused without a
-// look-up.
+// identify authenticates a call. An address with too many failures is rejected without a lookup.
 func (c *call) identify() error {
 	from := clientnet.Of(c.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
 	if d := c.Failures.Peek(from); d.Minute.Remaining <= 0 {
@@ -163,7 +162,7 @@ func (c *call) identify() error {
 	return err
 }
 
-// findToken finds the token that the request carries.
+// findToken finds the token of the Authorization header.
 func (c *call) findToken() error {
 	values := c.r.Header.Values("Authorization")
 	if len(values) == 0 {
@@ -183,18 +182,18 @@ func (c *call) findToken() error {
 	return err
 }
 
-// call is one request and its answer.
+// call is a request and its response.
 type call struct {
 	Options
 
 	w        http.ResponseWriter
 	r        *http.Request
 	token    petcat.OperatorToken
-	status   int    // of a successful answer
-	location string // of what was created, below base
+	status   int    // of a successful response
+	location string // of the created record, below base
 }
 
-// maxBody is far above the largest body, in bytes.
+// maxBody is the maximum size of a body in bytes. No valid body comes close.
 const maxBody = 64 << 10
 
 func (c *call) ctx() context.Context     { return c.r.Context() }
@@ -203,7 +202,7 @@ func (c *call) now() time.Time           { return c.Clock.Read().Time() }
 func (c *call) actor() petcat.Actor      { return c.token.Actor() }
 func (c *call) created(path string)      { c.status, c.location = http.StatusCreated, path }
 
-// read reads the body, a JSON object, into a struct. Unknown members are ignored.
+// read decodes the body, a JSON object. Unknown members are ignored.
 func (c *call) read(into any) error {
 	if t := c.r.Header.Get("Content-Type"); t != "" && !strings.HasPrefix(strings.ToLower(t), "application/json") {
 		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "send the body as application/json")
@@ -214,7 +213,7 @@ func (c *call) read(into any) error {
 	return nil
 }
 
-// once creates something, or finds what an earlier request with the same Idempotency-Key
+// once creates a record, or finds the one that an earlier request with the same Idempotency-Key
 // created.
 func once[T any](c *call, body any, create func(context.Context) (T, error), find func(subject string) (T, error)) (made T, replayed bool, err error) {
 	text, err := json.Marshal(body)
@@ -240,8 +239,8 @@ func all[T any](entries []T, err error) (any, error) {
 	return list, err
 }
 
-// listed returns a page of a list, and links to the next one. The first member of an entry's
-// record identifies it, and parse reads it from the query; read gets the zero C for the first page.
+// listed returns a page of a list, with a Link to the next one. The cursor C is the first member of
+// an entry's record; parse parses it. For the first page, read gets the zero C.
 func listed[T, C any](c *call, parse func(string) (C, error), read func(after C, limit int) ([]T, error)) (any, error) {
 	limit, err := c.limit(petcat.MaxPage)
 	if err != nil {
@@ -266,7 +265,7 @@ func listed[T, C any](c *call, parse func(string) (C, error), read func(after C,
 	return all(page, nil)
 }
 
-// limit returns the maximum number of entries that the request asks for.
+// limit returns the requested maximum number of entries.
 func (c *call) limit(byDefault int) (int, error) {
 	n, err := strconv.Atoi(cmp.Or(c.query("limit"), strconv.Itoa(byDefault)))
 	if err != nil || n < 1 || n > petcat.MaxPage {
@@ -275,7 +274,7 @@ func (c *call) limit(byDefault int) (int, error) {
 	return n, nil
 }
 
-// number parses an id that is a number.
+// number parses a numeric id.
 func number[T ~int64](text string) (T, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
@@ -297,7 +296,7 @@ func (c *call) time(name string) (t time.Time, err error) {
 	return t, err
 }
 
-// on returns an operation on the record that the path names.
+// on returns an operation on the record in the path.
 func on[T any](find func(c *call) (T, error), do func(c *call, record T) (any, error)) operation {
 	return func(c *call) (any, error) {
 		record, err := find(c)
@@ -308,7 +307,7 @@ func on[T any](find func(c *call) (T, error), do func(c *call, record T) (any, e
 	}
 }
 
-// with returns an operation on a record that reads a body; none is like {}.
+// with returns an operation on a record and a body. No body is the same as {}.
 func with[T, Body any](do func(c *call, record T, body Body) (any, error)) func(c *call, record T) (any, error) {
 	return func(c *call, record T) (any, error) {
 		var body Body
@@ -321,8 +320,8 @@ func with[T, Body any](do func(c *call, record T, body Body) (any, error)) func(
 	}
 }
 
-// nothing is for a path that names no record.
+// nothing is the record of a path without one.
 func nothing(*call) (none struct{}, err error) { return none, nil }
 
-// found returns the record that the path names.
+// found returns the record in the path.
 func found[T any](_ *call, record T) (any, error) { return record, nil }

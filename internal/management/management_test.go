@@ -28,13 +28,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC)
 
-// service is the management API on a real store. Each answer is held against its document.
+// service is the management API with a real store. It checks each response against the OpenAPI
+// document.
 type service struct {
 	t      *testing.T
 	clock  *clocktest.Manual
 	store  *sqlite.Store
 	server http.Handler
-	token  string // of the next requests
+	token  string // for the next requests
 }
 
 func start(t *testing.T) *service {
@@ -76,17 +77,17 @@ func (s *service) newToken(name, role string) string {
 	return generated.Secret.Reveal()
 }
 
-// answer is the answer to a request.
+// answer is a response.
 type answer struct {
 	status int
 	header http.Header
 	object map[string]any   // the body, if it is an object
-	list   []map[string]any // or an array of them
+	list   []map[string]any // the body, if it is an array
 }
 
 func (a answer) text(name string) string { s, _ := a.object[name].(string); return s }
 
-// call sends a request, and checks that the answer is as the document says.
+// call sends a request, and checks the response against the document.
 func (s *service) call(method, path, body string, headers ...string) answer {
 	s.t.Helper()
 	r := httptest.NewRequestWithContext(s.t.Context(), method, "/admin/v1"+path, strings.NewReader(body))
@@ -114,7 +115,7 @@ func (s *service) call(method, path, body string, headers ...string) answer {
 	return a
 }
 
-// want checks the status of an answer, and the code of an error.
+// want checks the status of a response, and the code of an error.
 func (s *service) want(a answer, status int, code string) answer {
 	s.t.Helper()
 	if a.status != status || code != "" && a.text("code") != code {
@@ -123,9 +124,8 @@ func (s *service) want(a answer, status int, code string) answer {
 	return a
 }
 
-// TestACustomer signs a customer up, and does with the account and its key whatever a program of
-// an operator may.
-func TestACustomer(t *testing.T) {
+// TestAccountsAndKeys calls all operations on an account and its keys.
+func TestAccountsAndKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	body := `{"name":"acme","plan":"free"}`
@@ -198,7 +198,7 @@ func (unavailable) FindAccount(context.Context, string) (petcat.Account, error) 
 	return petcat.Account{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
 }
 
-// TestUnknownAccount: without the database, a name is unknown, not free.
+// TestUnknownAccount checks that an unavailable database is not reported as an empty list.
 func TestUnknownAccount(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -206,8 +206,8 @@ func TestUnknownAccount(t *testing.T) {
 	s.want(s.call("GET", "/accounts?name=acme", ""), 503, "service_unavailable")
 }
 
-// TestTheService reads and changes what belongs to no account alone.
-func TestTheService(t *testing.T) {
+// TestOtherOperations calls the operations on bans, usage, plans, nodes and backups.
+func TestOtherOperations(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	id := s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 201, "").text("id")
@@ -272,7 +272,8 @@ func TestTheService(t *testing.T) {
 	s.want(s.call("POST", "/accounts", `{"name":1}`), 400, "invalid_body")
 }
 
-// TestTokens: who has no token learns nothing, a viewer changes nothing, and guesses are bounded.
+// TestTokens checks that requests need a token, that a viewer cannot change anything, and that
+// guessing is rate-limited.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -15,7 +15,7 @@ import (
 	"petcat/internal/representation"
 )
 
-// account finds the account of the path.
+// account finds the account in the path.
 func account(c *call) (petcat.Account, error) { return c.findAccount(c.r.PathValue("account")) }
 
 // findAccount finds an account by id or name.
@@ -41,7 +41,7 @@ func listAccounts(c *call) (any, error) {
 	})
 }
 
-// accountJSON has the members of a body about an account or its plan; nil if they were not sent.
+// accountJSON is a body about an account or its plan. Members that were not sent are nil.
 type accountJSON struct {
 	Name      *string `json:"name"`
 	Plan      *string `json:"plan"`
@@ -49,7 +49,8 @@ type accountJSON struct {
 	PerDay    *int64  `json:"per_day"`
 }
 
-// parse validates a name, a plan and its quota. Members that were not sent stay as they are.
+// parse validates a name, a plan and its quota. For members that were not sent, it returns the
+// current values.
 func (b accountJSON) parse(now petcat.Account) (name petcat.AccountName, s petcat.Subscription, err error) {
 	var agreed petcat.Quota
 	plan := *cmp.Or(b.Plan, (*string)(&now.Plan))
@@ -113,7 +114,7 @@ func getUsage(c *call, a petcat.Account) (any, error) {
 	return representation.Usage(a.ID, q, h), err
 }
 
-// usageQuery returns a query with the times of the request.
+// usageQuery returns a usage query with the times in the request.
 func (c *call) usageQuery(account petcat.AccountID, by petcat.UsageStep) (petcat.UsageQuery, error) {
 	from, fromErr := c.time("from")
 	to, toErr := c.time("to")
@@ -141,7 +142,7 @@ func listRefusals(c *call, a petcat.Account) (any, error) {
 	return all(c.Store.Refusals(c.ctx(), a.ID))
 }
 
-// key finds the key of the path.
+// key finds the key in the path.
 func key(c *call) (petcat.Key, error) { return c.findKey(c.r.PathValue("key")) }
 
 func (c *call) findKey(text string) (petcat.Key, error) {
@@ -163,7 +164,7 @@ func (c *call) listKeys(q petcat.KeyQuery) (any, error) {
 	})
 }
 
-// findKeysByHint finds keys by the characters of them that commands and pages show.
+// findKeysByHint lists the keys with a hint.
 func findKeysByHint(c *call) (any, error) {
 	hint, err := petcat.ParseKeyHint(c.query("hint"))
 	if err != nil {
@@ -176,7 +177,7 @@ type textJSON struct {
 	Text string `json:"text"`
 }
 
-// findKeys finds the keys whose whole secrets are in a text, such as a leaked file.
+// findKeys lists the keys whose secrets a text contains, such as a leaked file.
 func findKeys(c *call, _ struct{}, body textJSON) (any, error) {
 	if body.Text == "" {
 		return nil, petcat.Errorf(petcat.CodeMissingField, "text is required: whole keys, or a text that contains them")
@@ -222,7 +223,7 @@ func rotateKey(c *call, k petcat.Key, body rotationJSON) (any, error) {
 	return c.newKey(successor, secret), err
 }
 
-// newKey makes the answer 201, with the secret of the key if there is one.
+// newKey returns the record of a created key, with its secret unless that is zero.
 func (c *call) newKey(k petcat.Key, secret petcat.Secret) representation.Record {
 	c.created("/keys/" + k.ID.String())
 	r := representation.Key(k, c.now())
@@ -232,7 +233,7 @@ func (c *call) newKey(k petcat.Key, secret petcat.Secret) representation.Record 
 	return r
 }
 
-// keyJSON changes a key: null as the expiry means never.
+// keyJSON is a change of a key. An expiry of null means never.
 type keyJSON struct {
 	Label     *string        `json:"label"`
 	ExpiresAt jsontext.Value `json:"expires_at"`
@@ -290,7 +291,7 @@ func listPlanRequests(c *call) (any, error) {
 	})
 }
 
-// planRequest returns the id of the path.
+// planRequest returns the id in the path.
 func planRequest(c *call) (petcat.PlanRequestID, error) {
 	return number[petcat.PlanRequestID](c.r.PathValue("id"))
 }

@@ -1,5 +1,5 @@
-// Package representation has the JSON of the domain's values, which --json of the commands and
-// the management API share. Commands also show them as text.
+// Package representation defines the JSON form of domain values, for the --json flag of commands and for
+// the management API. Commands also print them as text.
 package representation
 
 import (
@@ -14,7 +14,7 @@ import (
 	"petcat"
 )
 
-// Record is a JSON object whose members have an order: the first one identifies it.
+// Record is a JSON object with ordered members. The first one identifies it.
 type Record []Member
 
 // Member is a member of a record: see [KV].
@@ -27,13 +27,13 @@ type Member struct {
 // a [fmt.Stringer] its text.
 func KV(name string, value any) Member { return Member{name, value} }
 
-// Shown is a value that has another form in text than in JSON.
+// Shown is a value whose text differs from its JSON.
 type Shown struct {
 	Value any
 	Text  string
 }
 
-// OrNull returns a value, or nil if it is zero: null in JSON.
+// OrNull returns a value, or nil (null in JSON) if it is zero.
 func OrNull[T comparable](v T) any {
 	if v == *new(T) {
 		return nil
@@ -41,7 +41,7 @@ func OrNull[T comparable](v T) any {
 	return v
 }
 
-// Plain returns a value as JSON has it.
+// Plain returns the JSON form of a value.
 func Plain(value any) any {
 	switch v := value.(type) {
 	case Shown:
@@ -69,7 +69,7 @@ func (r Record) MarshalJSONTo(e *jsontext.Encoder) error {
 	return errors.Join(err, e.WriteToken(jsontext.EndObject))
 }
 
-// Of returns the record of a value of the domain, with its state at now. It returns other values
+// Of returns the record of a domain value, with its state at now. It returns other values
 // unchanged.
 func Of(value any, now time.Time) any {
 	switch v := value.(type) {
@@ -105,7 +105,7 @@ func Account(a petcat.Account) Record {
 	}
 }
 
-// Key returns the record of a key, without its secret, with its state at now.
+// Key returns the record of a key, without its secret, and with its state at now.
 func Key(k petcat.Key, now time.Time) Record {
 	return Record{
 		{"id", k.ID}, {"account", k.Account}, {"label", k.Label}, {"hint", Shown{k.Hint, "…" + k.Hint}},
@@ -126,7 +126,7 @@ func Ban(b petcat.Ban, now time.Time) Record {
 	}
 }
 
-// Plan returns the record of a plan. Its quotas are null if they are agreed with each account.
+// Plan returns the record of a plan. Quotas that are agreed with each account are null.
 func Plan(p petcat.Plan) Record {
 	q, _ := p.Quota()
 	return Record{{"plan", p}, {"per_minute", OrNull(q.PerMinute)}, {"per_day", OrNull(q.PerDay)}}
@@ -155,7 +155,7 @@ func Refusal(r petcat.Refusal) Record {
 	}
 }
 
-// spent returns how much of a quota was used, nil if that is unknown.
+// spent returns the used part of a quota, nil if it is unknown.
 func spent(s petcat.Spent) any {
 	if s.Limit == 0 {
 		return nil
@@ -163,10 +163,10 @@ func spent(s petcat.Spent) any {
 	return Shown{Record{{"used", s.Used}, {"limit", s.Limit}}, fmt.Sprintf("%d of %d", s.Used, s.Limit)}
 }
 
-// AuditEntry returns the record of an entry of the audit log. Its time is as exact as the hash.
+// AuditEntry returns the record of an audit log entry. Its time has the precision of the hash.
 func AuditEntry(e petcat.AuditEntry) Record {
 	detail := any(e.Detail)
-	if value := jsontext.Value(e.Detail); value.IsValid() { // unless the entry was altered
+	if value := jsontext.Value(e.Detail); value.IsValid() { // false only if the entry was altered
 		detail = value
 	}
 	return Record{
@@ -176,7 +176,7 @@ func AuditEntry(e petcat.AuditEntry) Record {
 	}
 }
 
-// Counts returns the members of usage counts, which are named as the columns of the CSV.
+// Counts returns the members of usage counts, which have the names of the CSV columns.
 func Counts(c petcat.UsageCounts) Record {
 	return Record{
 		{"requests", c.Requests},
@@ -191,7 +191,7 @@ func Period(p petcat.UsagePeriod) Record {
 	return append(r, KV("incomplete", p.Incomplete))
 }
 
-// AccountUsage returns the record of the usage of an account, beside that of others.
+// AccountUsage returns the record of an account's total usage.
 func AccountUsage(u petcat.AccountUsage) Record {
 	return append(Record{{"account", u.Account}, {"name", u.Name}}, Counts(u.UsageCounts)...)
 }
