@@ -25,7 +25,9 @@ type record = representation.Record
 func kv(name string, value any) representation.Member { return representation.KV(name, value) }
 
 // shown returns a value that has another form in text than in JSON.
-func shown(value any, text string) representation.Shown { return representation.Shown{Value: value, Text: text} }
+func shown(value any, text string) representation.Shown {
+	return representation.Shown{Value: value, Text: text}
+}
 
 // text returns a value as people see it.
 func text(value any) string {
