@@ -146,7 +146,7 @@ func TestAnotherPlan(t *testing.T) {
 	b.Post("plan", "plan", "business").Want(http.StatusBadRequest, "is waiting for an answer already")
 	_, err := s.Store.DeclinePlanRequest(t.Context(), pagetest.CLI, 1)
 	pagetest.Must(t, err)
-	b.Get("").Want(http.StatusOK, "Your request for the Pro plan was declined on", "Ask for this plan").Lacks("CLI:test")
+	b.Get("").Want(http.StatusOK, "Your request for the Pro plan was declined on", "Ask for this plan").Lacks(string(pagetest.CLI))
 	b.Post("plan", "plan", "pro").WantGoesTo("?done=asked")
 	_, err = s.Store.ApprovePlanRequest(t.Context(), pagetest.CLI, 2, 0, 0)
 	pagetest.Must(t, err)
