@@ -22,15 +22,15 @@ func onNodes(t *testing.T, flags []string, test func(t *testing.T, place string,
 	})
 }
 
-// obey waits until all nodes answer a key's requests with a code, "" for success.
+// obey waits until all nodes respond to a key with a code, "" for success.
 func obey(t *testing.T, nodes []*node, k key, code rules.Code) {
 	t.Helper()
 	for _, n := range nodes {
-		eventually(t, fmt.Sprintf("%s answers %q", k.ID, code), func() bool { return n.list(k.Key).code() == code })
+		eventually(t, fmt.Sprintf("%s gets %q", k.ID, code), func() bool { return n.list(k.Key).code() == code })
 	}
 }
 
-// TestAccess: what the commands change while nodes serve, all of them obey.
+// TestAccess: running nodes apply the changes of commands.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	onNodes(t, nil, func(t *testing.T, place string, nodes []*node) {
@@ -41,15 +41,15 @@ func TestAccess(t *testing.T) {
 		petcat(t, place, "key", "enable", k.ID)
 		obey(t, nodes, k, "")
 
-		for _, n := range nodes { // what is used stays used, unless the day ends
+		for _, n := range nodes { // the count stays, unless the day ends
 			n.list(k.Key).want(t, http.StatusOK)
 		}
 		_, before := nodes[0].windows(k.Key)
 		petcat(t, place, append([]string{"account", "set-plan", "acme", "--plan"}, limited("500000", "1000000000")...)...)
 		for _, n := range nodes {
-			eventually(t, "the account has another quota", func() bool { return n.list(k.Key).number(t, "X-RateLimit-Limit") == 500000 })
+			eventually(t, "the account has the new quota", func() bool { return n.list(k.Key).number(t, "X-RateLimit-Limit") == 500000 })
 			if _, day := n.windows(k.Key); day.Reset == before.Reset && day.Used < before.Used {
-				t.Errorf("%d requests of the day were used, and then %d", before.Used, day.Used)
+				t.Errorf("%d requests of the day, then %d", before.Used, day.Used)
 			}
 		}
 
@@ -73,15 +73,15 @@ func TestAccess(t *testing.T) {
 	})
 }
 
-// ban is what ban list shows of one.
+// ban is a ban in the output of ban list.
 type ban struct {
 	Key    string
 	State  string
 	EndsAt time.Time `json:"ends_at"`
 }
 
-// TestBans: who does not wait is banned, on all nodes, also after restarts, until the ban
-// ends or is lifted. A ban that has ended meanwhile, on a slow machine, shows nothing wrong.
+// TestBans: a key that does not wait is banned on all nodes, also after restarts, until the ban ends or
+// is lifted. On a slow machine, a ban may end during the test, which is no error.
 func TestBans(t *testing.T) {
 	t.Parallel()
 	onNodes(t, nil, func(t *testing.T, place string, nodes []*node) {
@@ -106,7 +106,7 @@ func TestBans(t *testing.T) {
 		})
 		end := listed[0].EndsAt
 		if listed[0].Key != k.ID {
-			t.Errorf("the ban is of %s; want %s", listed[0].Key, k.ID)
+			t.Errorf("the banned key is %s, want %s", listed[0].Key, k.ID)
 		}
 		isBanned := func(n *node) bool { return n.list(k.Key).code() == rules.CodeKeyBanned || time.Now().After(end) }
 		for _, n := range nodes {
@@ -115,7 +115,7 @@ func TestBans(t *testing.T) {
 		nodes[0].stop()
 		nodes[0] = serve(t, place)
 		if !isBanned(nodes[0]) {
-			t.Error("an orderly restart ended the ban")
+			t.Error("a restart ended the ban")
 		}
 		nodes[0].kill()
 		nodes[0] = serve(t, place)
@@ -123,7 +123,7 @@ func TestBans(t *testing.T) {
 			t.Error("a kill ended the ban")
 		}
 		if o := run(t, placed(place, "ban", "lift", k.ID)...); o.code != exitDone && time.Now().Before(end) {
-			t.Errorf("ban lift ended with %d: %s", o.code, o.stderr)
+			t.Errorf("ban lift exited with %d: %s", o.code, o.stderr)
 		}
 		obeyQuota := func(n *node) bool { return n.list(k.Key).code() != rules.CodeKeyBanned }
 		for _, n := range nodes {
@@ -132,7 +132,7 @@ func TestBans(t *testing.T) {
 	})
 }
 
-// TestBansInShadow: where bans are only counted, nobody is kept out.
+// TestBansInShadow: shadow bans are counted, but not enforced.
 func TestBansInShadow(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -141,7 +141,7 @@ func TestBansInShadow(t *testing.T) {
 	eventually(t, "a ban is counted", func() bool {
 		for range 20 {
 			if code := n.list(k.Key).code(); code == rules.CodeKeyBanned {
-				t.Fatalf("it is answered %s", code)
+				t.Fatalf("got %s", code)
 			}
 		}
 		return n.metric(`petcat_bans_total{mode="shadow"}`) > 0

@@ -16,7 +16,7 @@ import (
 	rules "petcat"
 )
 
-// otherKind returns an empty place of the other kind of database.
+// otherKind returns an empty place for the other database.
 func otherKind(t *testing.T, place string) string {
 	t.Helper()
 	if strings.Contains(place, "://") {
@@ -25,8 +25,8 @@ func otherKind(t *testing.T, place string) string {
 	return database(t)
 }
 
-// TestMove: a deployment moves from one kind of database to the other and back by backup and
-// restore, and its callers see that nothing changed.
+// TestMove: a backup and restore moves a deployment from one database to the other and back. Clients
+// see no change.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
@@ -49,25 +49,25 @@ func TestMove(t *testing.T) {
 		for _, to := range []string{otherKind(t, place), otherKind(t, otherKind(t, place))} {
 			petcat(t, place, "backup", file, "--force", "--quiet")
 			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("the backup has the mode %v: %v", info.Mode(), err)
+				t.Errorf("mode of the backup: %v: %v", info.Mode(), err)
 			}
 			petcat(t, place, "verify", file)
 			petcat(t, to, "restore", file)
 			if o := run(t, placed(to, "restore", file)...); o.code == exitDone {
-				t.Error("a backup was restored over data")
+				t.Error("a restore replaced existing data")
 			}
 			petcat(t, to, "verify")
 			petcat(t, to, "audit", "verify")
 			n = serve(t, to)
 			moved := n.list(k.Key, header("If-None-Match", list.Header.Get("ETag"))).want(t, http.StatusOK)
 			if diff := cmp.Diff(string(list.body), string(moved.body)); diff != "" {
-				t.Errorf("the list (-before +after):\n%s", diff)
+				t.Errorf("list (-before +after):\n%s", diff)
 			}
 			if a := n.create(k.Key, "rabbit", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(a.body, rabbit.body) {
-				t.Errorf("the replay is %s", a.body)
+				t.Errorf("replay: %s", a.body)
 			}
 			if _, now := n.windows(free.Key); now.Reset == day.Reset && now.Used < day.Used {
-				t.Errorf("%d requests of the day were used, and then %d", day.Used, now.Used)
+				t.Errorf("%d requests of the day, then %d", day.Used, now.Used)
 			}
 			n.create(k.Key, "next").want(t, http.StatusCreated)
 			list = n.list(k.Key)
@@ -77,13 +77,13 @@ func TestMove(t *testing.T) {
 		var all []category
 		list.decode(t, &all)
 		if last := all[len(all)-1]; last.ID != 6 {
-			t.Errorf("the last id is %d", last.ID)
+			t.Errorf("last id: %d", last.ID)
 		}
 	})
 }
 
-// TestBackupOfABusyServer: a backup has everything that was acknowledged before it began.
-func TestBackupOfABusyServer(t *testing.T) {
+// TestBackupUnderLoad: a backup contains every write that was acknowledged before its start.
+func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
 		k := newKey(t, place, "acme", unlimited...)
@@ -111,7 +111,7 @@ func TestBackupOfABusyServer(t *testing.T) {
 		close(done)
 		writers.Wait()
 		if o := run(t, placed(place, "restore", file)...); o.code == exitDone {
-			t.Error("a backup was restored under a server")
+			t.Error("a restore replaced the data of a running server")
 		}
 		n.stop()
 		petcat(t, restored, "restore", file)
@@ -121,7 +121,7 @@ func TestBackupOfABusyServer(t *testing.T) {
 	})
 }
 
-// TestDamagedBackup: one changed bit of a row is found and named, before anything is restored.
+// TestDamagedBackup: verify and restore detect one changed bit in a row.
 func TestDamagedBackup(t *testing.T) {
 	t.Parallel()
 	place, file := directory(t), filepath.Join(t.TempDir(), "a.backup")
@@ -139,15 +139,15 @@ func TestDamagedBackup(t *testing.T) {
 	}
 	to := directory(t)
 	if o := run(t, placed(to, "restore", file)...); o.code == exitDone {
-		t.Error("it was restored")
+		t.Error("the damaged backup was restored")
 	}
 	petcat(t, to, "init")
 	if n := serve(t, to); n.list(k.Key).code() != rules.CodeInvalidAPIKey {
-		t.Error("something was restored")
+		t.Error("the failed restore created data")
 	}
 }
 
-// TestKilledBackup: a backup that was killed is whole, or is not there.
+// TestKilledBackup: a killed backup is complete or absent.
 func TestKilledBackup(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -172,7 +172,7 @@ func TestKilledBackup(t *testing.T) {
 				begun = len(entries) > 0
 			}
 		}
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have exited
 		<-ended
 		if _, err := os.Stat(file); err == nil {
 			petcat(t, place, "verify", file)
@@ -180,7 +180,7 @@ func TestKilledBackup(t *testing.T) {
 	}
 }
 
-// TestScheduledBackups: they are made while the service runs, few are kept, and each is good.
+// TestScheduledBackups: a running server makes valid backups, and keeps only the configured number.
 func TestScheduledBackups(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
@@ -191,9 +191,9 @@ func TestScheduledBackups(t *testing.T) {
 			must(t, err)
 			return files
 		}
-		eventually(t, "one was made", func() bool { return len(backups()) > 0 })
+		eventually(t, "there is a backup", func() bool { return len(backups()) > 0 })
 		first := backups()[0]
-		eventually(t, "two later ones take its place", func() bool { return !slices.Contains(backups(), first) && len(backups()) == 2 })
+		eventually(t, "two later backups replace it", func() bool { return !slices.Contains(backups(), first) && len(backups()) == 2 })
 		n.stop()
 		for _, file := range backups() {
 			petcat(t, place, "verify", file)

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// runBrowser runs a script of testdata/browser, which drives Chromium, and returns what it
-// prints. The task tells it what to do.
+// runBrowser runs a script of testdata/browser, which controls Chromium, and returns its output. task
+// is its input.
 func runBrowser(t *testing.T, script, dir string, task map[string]any) string {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
@@ -41,17 +41,17 @@ func runBrowser(t *testing.T, script, dir string, task map[string]any) string {
 	return string(out)
 }
 
-// screenshotsVariable names the folder that is to get the pictures of the pages.
+// screenshotsVariable names the directory for screenshots.
 const screenshotsVariable = "PETCAT_SCREENSHOTS"
 
-// onPage is an operation as the reference page shows it, and the document has it.
+// onPage is an operation on the reference page or in the document.
 type onPage struct {
 	Method, Path, Summary string
 	Deprecated            bool
 }
 
-// TestBrowserReference: an integrator opens the page, authorizes, sends a create and sees
-// that it went well; axe finds nothing serious; neither the page nor the browser asks another host for anything.
+// TestBrowserReference: an integrator opens the page, enters a key, sends a create and sees the
+// result. axe finds no serious problem, and neither the page nor the browser contacts another host.
 func TestBrowserReference(t *testing.T) {
 	s := serve(t, directory(t))
 	k := s.newKey("integrator", "free")
@@ -60,19 +60,19 @@ func TestBrowserReference(t *testing.T) {
 	var saw struct {
 		Operations    []onPage
 		Status, Shown string
-		Messages      []string // of the console, and what failed
-		Serious       []string // what axe finds
+		Messages      []string // of the browser console
+		Serious       []string // problems that axe found
 	}
 	must(t, json.Unmarshal([]byte(runBrowser(t, "reference.js", dir, map[string]any{
 		"url": s.api + "/docs", "key": k.Key, "body": `{"name": "Ferrets", "description": "Domestic ferrets"}`, "screenshot": filepath.Join(dir, picture),
 	})), &saw))
 
 	if diff := cmp.Diff(s.documented(), sortedOperations(saw.Operations)); diff != "" {
-		t.Errorf("the page does not show the operations of the document, with their stability and deprecation (-document +page)\n%s", diff)
+		t.Errorf("operations, with stability and deprecation (-document +page)\n%s", diff)
 	}
 	all := s.categories(k.Key)
 	if len(all) != 1 || all[0].Name != "Ferrets" {
-		t.Fatalf("the page has created %v", all)
+		t.Fatalf("the page created %v", all)
 	}
 	var shown category
 	if err := json.Unmarshal([]byte(saw.Shown), &shown); err != nil || saw.Status != "201" || shown != all[0] {
@@ -88,7 +88,7 @@ func TestBrowserReference(t *testing.T) {
 	keepPictures(t, dir, picture)
 }
 
-// documented returns the operations of the served document as the page is to show them.
+// documented returns the operations of the served document, as expected on the page.
 func (s *node) documented() (all []onPage) {
 	s.t.Helper()
 	var document struct {
@@ -116,8 +116,8 @@ func sortedOperations(all []onPage) []onPage {
 	})
 }
 
-// wantLocal checks the log of all that a browser did in the network: the page may have
-// asked its server alone, and the browser have connected to nobody else.
+// wantLocal checks a browser's network log: the page may send requests, and the browser connect, only
+// to the server.
 func wantLocal(t *testing.T, file, server string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -138,10 +138,10 @@ func wantLocal(t *testing.T, file, server string) {
 			must(t, json.Unmarshal(event.Params, &what))
 		}
 		switch {
-		case what.Initiator == server && what.URL != "": // what the browser asks of its own accord has no initiator
+		case what.Initiator == server && what.URL != "": // requests of the browser itself have no initiator
 			requests++
 			if !strings.HasPrefix(what.URL, server+"/") {
-				t.Errorf("the page asks %s", what.URL)
+				t.Errorf("the page requests %s", what.URL)
 			}
 		case what.Address != "":
 			connections++
@@ -153,11 +153,11 @@ func wantLocal(t *testing.T, file, server string) {
 		}
 	}
 	if requests == 0 || connections == 0 || types["UDP_BYTES_SENT"] == 0 {
-		t.Errorf("the log of the network tells of %d requests of the page and %d connections", requests, connections)
+		t.Errorf("the network log has %d requests of the page and %d connections", requests, connections)
 	}
 }
 
-// keepPictures checks pictures of pages, and keeps them if somebody asks for them.
+// keepPictures checks screenshots, and keeps them if screenshotsVariable is set.
 func keepPictures(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -172,23 +172,21 @@ func keepPictures(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// chartLines are the patterns of the lines of one chart, as they are drawn and as its legend
-// shows them.
+// chartLines are the line patterns of one chart, as drawn and in its legend.
 type chartLines struct {
 	Drawn, Legend []string
-	Colours       bool // those of the colour scheme
+	Colours       bool // in the colours of the scheme
 }
 
-// wantPatterns checks that nobody needs colours to tell the lines of a chart apart, in both
-// colour schemes.
+// wantPatterns checks that the lines of a chart differ without their colours, in both colour schemes.
 func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 	t.Helper()
 	if len(lines) != 8 || len(patterns) != 5 {
-		t.Fatalf("there are %d charts in both schemes, and series for %d; want 8 and 5", len(lines), len(patterns))
+		t.Fatalf("%d charts in both schemes, and series for %d; want 8 and 5", len(lines), len(patterns))
 	}
 	for _, c := range lines {
 		if diff := cmp.Diff(c.Drawn, c.Legend); diff != "" || len(c.Drawn) == 0 || !c.Colours {
-			t.Errorf("%+v: the lines and the legend (-drawn +legend)\n%s", c, diff)
+			t.Errorf("%+v: patterns (-drawn +legend)\n%s", c, diff)
 		}
 		patterns = append(patterns, c.Drawn)
 	}
@@ -199,9 +197,10 @@ func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 	}
 }
 
-// TestBrowserConsole: an operator signs in with a link, creates an account and a key that
-// the API takes at once, changes the plan, sees the charts move, lifts a ban, revokes the key and signs out; axe finds nothing
-// serious on any page, nor on those of a viewer; and neither the pages nor the browser ask another host for anything.
+// TestBrowserConsole: an operator signs in with a link, creates an account and a key that the API
+// accepts immediately, changes the plan, sees the charts change, lifts a ban, revokes the key and
+// signs out. axe finds no serious problem on any page, also for a viewer. Neither the pages nor the
+// browser contact another host.
 func TestBrowserConsole(t *testing.T) {
 	s := serve(t, directory(t))
 	dir, link, viewer := t.TempDir(), s.signInLink("ada", "admin"), s.signInLink("bob", "viewer")
@@ -223,29 +222,29 @@ func TestBrowserConsole(t *testing.T) {
 	})), &saw))
 
 	if saw.Address != s.admin+"/console/sign-in" {
-		t.Errorf("the address of the link stays %s", saw.Address)
+		t.Errorf("the browser keeps the URL of the link: %s", saw.Address)
 	}
 	if saw.FirstStop != "Skip to the content" || saw.Account != "acct_1" || saw.After != "/console/sign-in" {
-		t.Errorf("the first stop is %q, the account %s, and who has signed out sees %s", saw.FirstStop, saw.Account, saw.After)
+		t.Errorf("first focus %q, account %s, after signing out %s", saw.FirstStop, saw.Account, saw.After)
 	}
 	if saw.Copied != saw.Key || !regexp.MustCompile(`^pck_live_\w{38}$`).MatchString(saw.Key) || saw.Again {
-		t.Errorf("the key is %q, %q was copied, and it is shown again: %v", saw.Key, saw.Copied, saw.Again)
+		t.Errorf("key %q, copied %q, shown again: %v", saw.Key, saw.Copied, saw.Again)
 	}
 	if len(saw.Calls) != 4 || saw.Calls[3] != "401 revoked_api_key" || saw.Calls[0] != 200.0 || saw.Calls[1] != "429 key_banned" || saw.Calls[2] != 200.0 && saw.Calls[2] != "429 rate_limit_exceeded" {
-		t.Errorf("the calls are answered %v, want 200, then a ban, then at most a second after it was lifted none, and at most a second after the key was revoked 401", saw.Calls)
+		t.Errorf("calls: %v, want 200, a ban, 200 within a second after it was lifted, and 401 within a second after the revocation", saw.Calls)
 	}
 	if !saw.Isolated {
 		t.Error("a name changes the direction of the text after it")
 	}
 	if !saw.Drawn {
-		t.Error("the chart of requests does not show those that were refused")
+		t.Error("the chart of requests does not show rejected requests")
 	}
 	wantPatterns(t, saw.Lines, saw.Patterns)
 	if saw.Found != "/console/find" || saw.Focus != "name" {
-		t.Errorf("the search leads to %s, and the first field of a form is %s", saw.Found, saw.Focus)
+		t.Errorf("search result %s, focused field %s", saw.Found, saw.Focus)
 	}
 	if diff := cmp.Diff([]bool{false, true}, saw.Stale); diff != "" {
-		t.Errorf("numbers are said to be old (-want +got)\n%s", diff)
+		t.Errorf("stale numbers (-want +got)\n%s", diff)
 	}
 	for _, serious := range saw.Serious {
 		t.Error(serious)
@@ -255,11 +254,11 @@ func TestBrowserConsole(t *testing.T) {
 	}
 	wantLocal(t, filepath.Join(dir, "net.json"), s.admin)
 	if net, err := os.ReadFile(filepath.Join(dir, "net.json")); err != nil || bytes.Contains(net, []byte(saw.Key)) {
-		t.Errorf("the browser sent the key in an address, or its log is missing: %v", err)
+		t.Errorf("the browser sent the key in a URL, or its log is missing: %v", err)
 	}
 	keepPictures(t, dir, "console-light.png", "console-dark.png", "console-phone.png")
 	if token := link[strings.Index(link, "#")+1:]; strings.Contains(s.log.String(), token) || strings.Contains(s.log.String(), saw.Key) {
-		t.Error("the log has a secret")
+		t.Error("the log contains a secret")
 	}
 	for _, line := range []string{"operator.sign_in", "account.create", "key.create", "account.set_plan", "ban.lift", "key.revoke", "category.create"} {
 		if audit := petcat(t, s.place, "audit", "list", "--actor", "operator ada"); !strings.Contains(audit, line) {
@@ -268,9 +267,10 @@ func TestBrowserConsole(t *testing.T) {
 	}
 }
 
-// TestBrowserAccount: a customer opens a link that the operator's site asked for, makes a key, calls
-// the API with it, rotates it, sees usage and refusals, and asks for Pro; the operator approves,
-// and the next answer has 300 requests. axe finds nothing serious, and nobody else is asked.
+// TestBrowserAccount: a customer opens a link that the operator's site created, creates a key, calls
+// the API with it, rotates it, sees usage and rejections, and requests Pro. The operator approves,
+// and the next response has the quota 300. axe finds no serious problem, and no other host is
+// contacted.
 func TestBrowserAccount(t *testing.T) {
 	place, dir := directory(t), t.TempDir()
 	s := serve(t, place, "--customer-pages")
@@ -296,13 +296,13 @@ func TestBrowserAccount(t *testing.T) {
 		"link": link.URL, "api": s.api, "management": s.admin, "token": token, "pictures": dir,
 	})), &saw))
 	if saw.Address != s.api+"/account/sign-in" || saw.FirstStop != "Skip to the content" || saw.After != "/account/sign-in" {
-		t.Errorf("the address of the link stays %s, the first stop is %q, and who has signed out sees %s", saw.Address, saw.FirstStop, saw.After)
+		t.Errorf("URL %s, first focus %q, after signing out %s", saw.Address, saw.FirstStop, saw.After)
 	}
 	if len(saw.Keys) != 2 || saw.Keys[0] == saw.Keys[1] || saw.Again {
-		t.Errorf("the keys are %q, and the first is shown again: %v", saw.Keys, saw.Again)
+		t.Errorf("keys %q, first shown again: %v", saw.Keys, saw.Again)
 	}
 	if diff := cmp.Diff([]string{"200 of 60", "200 of 60", "200 of 60", "200 of 300"}, saw.Calls); diff != "" || saw.Approval != http.StatusOK {
-		t.Errorf("the approval is answered %d, the calls (-want +got)\n%s", saw.Approval, diff)
+		t.Errorf("approval %d, calls (-want +got)\n%s", saw.Approval, diff)
 	}
 	for _, serious := range saw.Serious {
 		t.Error(serious)
@@ -319,6 +319,6 @@ func TestBrowserAccount(t *testing.T) {
 		}
 	}
 	if at := strings.Index(link.URL, "#"); strings.Contains(s.log.String(), link.URL[at+1:]) || strings.Contains(s.log.String(), saw.Keys[0]) {
-		t.Error("the log has a secret")
+		t.Error("the log contains a secret")
 	}
 }

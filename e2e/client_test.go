@@ -11,8 +11,8 @@ import (
 	client "petcat/client"
 )
 
-// TestClient: goroutines of one SDK client create without end while the server is killed and
-// restarted: no call fails, and each category exists once.
+// TestClient: goroutines share one SDK client, and create while the server is killed and restarted. No
+// call fails, and each category exists once.
 func TestClient(t *testing.T) {
 	t.Parallel()
 	const writers, each, kills = 4, 40, 2
@@ -45,7 +45,7 @@ func TestClient(t *testing.T) {
 	}
 	<-done
 	if all := n.categories(k.Key); len(all) != writers*each {
-		t.Errorf("there are %d categories", len(all))
+		t.Errorf("%d categories", len(all))
 	}
 	known.check(t, func() []category { return n.categories(k.Key) })
 	listed := 0
@@ -59,8 +59,8 @@ func TestClient(t *testing.T) {
 	n.stop()
 }
 
-// TestClientProgram runs the first program of the SDK's README while the server is killed and
-// restarted: it creates each category once.
+// TestClientProgram: the first program in the SDK's README creates each category once, although the
+// server is killed and restarted.
 func TestClientProgram(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../client/README.md")
@@ -72,7 +72,7 @@ func TestClientProgram(t *testing.T) {
 	n := serve(t, place)
 	front := newDoor(t, n)
 	cmd := exec.Command("go", "run", writeFile(t, "main.go", source))
-	cmd.Dir = ".." // where go.mod says where the SDK is
+	cmd.Dir = ".." // go.mod there has the path of the SDK
 	cmd.Env = append(os.Environ(), "PETCAT_URL="+front.url(), "PETCAT_API_KEY="+k.Key)
 	var output strings.Builder
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -82,14 +82,14 @@ func TestClientProgram(t *testing.T) {
 	n = serve(t, place)
 	front.behind.Store(n)
 	if err := cmd.Wait(); err != nil || output.String() != "error: <nil>\n" {
-		t.Errorf("it says %q, %v", output.String(), err)
+		t.Errorf("output %q, %v", output.String(), err)
 	}
 	names := map[string]bool{}
 	for _, c := range n.categories(k.Key) {
 		names[c.Name] = true
 	}
 	if all := n.categories(k.Key); len(all) != 100 || len(names) != 100 {
-		t.Errorf("there are %d categories with %d names", len(all), len(names))
+		t.Errorf("%d categories with %d names", len(all), len(names))
 	}
 	n.stop()
 }

@@ -10,8 +10,8 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// TestLimitsOfSeveralNodes: nodes on one database admit exactly the quota of each minute and
-// day, however unevenly the requests come, and also when one of them dies or all restart.
+// TestLimitsOfSeveralNodes: nodes on one database admit exactly the quota of each minute and day, for any
+// distribution of requests, and also if a node dies or all nodes restart.
 func TestLimitsOfSeveralNodes(t *testing.T) {
 	t.Parallel()
 	const quota, senders = 100, 12
@@ -36,7 +36,7 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 		}
 		return !a.spends.add(t, answer)
 	}
-	nodes := serveAll(t, 3, place, "--bans", "off") // these callers do not wait
+	nodes := serveAll(t, 3, place, "--bans", "off") // the clients do not wait
 	for _, n := range nodes {
 		for range 5 {
 			send(n, accounts[0])
@@ -62,7 +62,7 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 				at := nodes[n%3]
 				switch {
 				case i == 0:
-					at = nodes[3] // until it dies, and then he gives up
+					at = nodes[3] // until it dies
 				case i%2 == 0:
 					at = nodes[0]
 				}
@@ -88,10 +88,10 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 	}
 }
 
-// TestLimitsWithoutTheDatabase: while PostgreSQL hangs, each node goes on from what it knows,
-// so that three nodes admit at most four quotas in a minute, and no list of a known account
-// fails. Afterwards limits are exact again.
-func TestLimitsWithoutTheDatabase(t *testing.T) {
+// TestLimitsDuringOutage: while PostgreSQL hangs, each node continues with its own counts. Three nodes
+// admit at most four quotas in a minute, and no list of a known account fails. After the outage,
+// limits are exact again.
+func TestLimitsDuringOutage(t *testing.T) {
 	t.Parallel()
 	const quota, count = 50, 3
 	server := pgtest.New(t)
@@ -99,7 +99,7 @@ func TestLimitsWithoutTheDatabase(t *testing.T) {
 	place := server.Database(t)
 	k := newKey(t, place, "acme", limited(strconv.Itoa(quota), "1000000")...)
 	later := newKey(t, place, "later", limited(strconv.Itoa(quota), "1000000")...)
-	nodes := serveAll(t, count, place, "--bans", "off") // these callers do not wait
+	nodes := serveAll(t, count, place, "--bans", "off") // the clients do not wait
 	spend := func(n *node, key string, on *spent) (refused bool) {
 		answer, err := try(n.client, http.MethodGet, n.api+"/v1/categories", nil, by(key))
 		must(t, err)
@@ -123,12 +123,12 @@ func TestLimitsWithoutTheDatabase(t *testing.T) {
 	})
 	for reset, admitted := range during.admitted {
 		if admitted > (count+1)*quota {
-			t.Errorf("the minute until %d admitted %d requests on %d nodes without a database; the quota is %d", reset, admitted, count, quota)
+			t.Errorf("minute until %d: %d requests on %d nodes without a database, quota %d", reset, admitted, count, quota)
 		}
 	}
 	server.Resume()
 	for _, n := range nodes {
-		eventually(t, "the node is ready again, and nothing is unhealthy", func() bool {
+		eventually(t, "the node is ready, and all parts are healthy", func() bool {
 			return n.metric("petcat_limiter_silent") == 0
 		})
 	}

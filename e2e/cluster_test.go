@@ -17,8 +17,8 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// TestListsAreFresh: a list shows every create that was answered before it was asked for,
-// on whatever node, also when a node dies.
+// TestListsAreFresh: a list on any node contains every create that was acknowledged before the request,
+// also if a node dies.
 func TestListsAreFresh(t *testing.T) {
 	t.Parallel()
 	const writers, each = 4, 25
@@ -32,7 +32,7 @@ func TestListsAreFresh(t *testing.T) {
 				var created category
 				at.create(k.Key, "dog").want(t, http.StatusCreated).decode(t, &created)
 				if !slices.Contains(other.fresh(k.Key), created) {
-					t.Errorf("category %d is missing in the list of another node", created.ID)
+					t.Errorf("category %d is missing on another node", created.ID)
 				}
 			}
 		})
@@ -41,12 +41,11 @@ func TestListsAreFresh(t *testing.T) {
 	nodes[2].kill()
 	work(nodes[:2])
 	if count := len(nodes[0].fresh(k.Key)); count != 2*writers*each {
-		t.Errorf("there are %d categories", count)
+		t.Errorf("%d categories", count)
 	}
 }
 
-// nextVersion builds the program as its next version may be: with one more migration, which
-// only adds.
+// nextVersion builds a possible next version of the program: with one more migration, which only adds.
 func nextVersion(t *testing.T) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -64,9 +63,9 @@ func nextVersion(t *testing.T) (file string) {
 	return file
 }
 
-// TestRollingUpgrade: nodes that are replaced one after the other by the next version, behind
-// a proxy that asks /readyz, cost nobody a request. Meanwhile both versions show the same, and
-// the one before starts on the newer schema.
+// TestRollingUpgrade: no request fails while nodes behind a proxy that polls /readyz are replaced by the
+// next version, one by one. Both versions serve the same data, and the old version starts on the
+// newer schema.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	next := nextVersion(t)
@@ -108,7 +107,7 @@ func TestRollingUpgrade(t *testing.T) {
 			}
 		})
 	}
-	for i, file := range []string{next, program, next, next} { // the first upgrade is taken back
+	for i, file := range []string{next, program, next, next} { // the first upgrade is reverted
 		cmd := command(serveArguments("serve", place, nil)...)
 		cmd.Path = file
 		started := launchCommand(t, place, cmd)
@@ -131,9 +130,8 @@ func TestRollingUpgrade(t *testing.T) {
 	users.Wait()
 }
 
-// TestDatabaseOutage: while PostgreSQL is away, killed or hung, lists of callers whom a node
-// knows go on, creates are refused, and nothing acknowledged is lost; afterwards all heals by
-// itself.
+// TestDatabaseOutage: while PostgreSQL is killed or hangs, known clients get lists, creates are
+// rejected, and no acknowledged create is lost. Then the nodes recover automatically.
 func TestDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)

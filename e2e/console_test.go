@@ -11,20 +11,20 @@ import (
 	rules "petcat"
 )
 
-// signInLink makes an operator, and returns the link that signs a browser in.
+// signInLink creates an operator, and returns its sign-in link.
 func (n *node) signInLink(name, role string) string {
 	n.t.Helper()
 	type operator struct{ Link string }
 	return petcatJSON[operator](n.t, n.place, "operator", "create", name, "--role", role, "--console-url", n.admin).Link
 }
 
-// browser is a browser before the console, without its scripts.
+// browser is a browser on the console, without scripts.
 type browser struct {
 	n      *node
 	client *http.Client
 }
 
-// signIn opens a link, as the page does with its script.
+// signIn opens a sign-in link, as the script of the page does.
 func (n *node) signIn(name, role string) *browser {
 	n.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -32,13 +32,13 @@ func (n *node) signIn(name, role string) *browser {
 	b := &browser{n, &http.Client{Timeout: patience, Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}}
 	page, token, _ := strings.Cut(n.signInLink(name, role), "#")
 	if page != n.admin+"/console/sign-in" {
-		n.t.Errorf("the link leads to %s", page)
+		n.t.Errorf("the link opens %s", page)
 	}
 	b.post("/console/sign-in", http.StatusOK, "token", token)
 	return b
 }
 
-// post sends a form, and returns the page where that leads.
+// post submits a form, and returns the resulting page.
 func (b *browser) post(path string, status int, fields ...string) string {
 	b.n.t.Helper()
 	form := url.Values{}
@@ -68,8 +68,8 @@ func (b *browser) page(res *http.Response, err error) func(status int) string {
 	}
 }
 
-// TestConsole: an operator signs in by a link, sees what there is, and revokes a key, which
-// callers then notice; a viewer may not.
+// TestConsole: an operator signs in with a link, sees the data and revokes a key. A viewer cannot revoke
+// it.
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -99,15 +99,15 @@ func TestConsole(t *testing.T) {
 	}
 	ada.post("/console/sign-out", http.StatusOK)
 	if page := ada.get("/console/accounts"); strings.Contains(page, "acme") {
-		t.Error("who has signed out sees accounts")
+		t.Error("accounts are visible after signing out")
 	}
 }
 
-// TestAdminListener: over plaintext the console is for this machine alone, by its own names.
+// TestAdminListener: without TLS, the console is only available on this machine, by its own names.
 func TestAdminListener(t *testing.T) {
 	t.Parallel()
 	if o := run(t, placed(directory(t), "serve", "--admin-listen", "0.0.0.0:0")...); o.code != exitConfig || !strings.Contains(o.stderr, "--admin-allow-plaintext") {
-		t.Errorf("an admin listener for others without TLS: %d %s", o.code, o.stderr)
+		t.Errorf("public admin listener without TLS: %d %s", o.code, o.stderr)
 	}
 	n := serve(t, directory(t))
 	for host, status := range map[string]int{"localhost:1": http.StatusOK, "evil.example": http.StatusForbidden, "localhost.evil.example": http.StatusForbidden} {

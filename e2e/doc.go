@@ -1,11 +1,11 @@
-// Package e2e tests the program as its users have it: it builds the binary, starts servers
-// and commands of it, and speaks to them by HTTP, signals, files and exit codes. It looks at
-// nothing inside, and mocks nothing: the databases are real.
+// Package e2e tests the whole program: it builds the binary, starts servers and commands, and uses
+// them through HTTP, signals, files and exit codes. It uses no internals and no mocks; the
+// databases are real.
 //
-// A test judges states, never durations: it waits until something holds, and fails after
-// [patience]. Quotas are judged by the windows that the answers tell of, see [spent], so no
-// test waits for a minute to end, or cares where one ends.
+// The tests check states, not durations: they poll for a condition, and fail after [patience]. They
+// check quotas by the windows in the responses (see [spent]), so they do not depend on the start of a
+// minute.
 //
-// What takes minutes, luck or root is behind the build tag long, what needs a browser behind
-// the build tag browser; the Makefile has a target for each.
+// Tests that take minutes, or need luck or root, have the build tag long. Tests that need a browser
+// have the build tag browser. The Makefile has targets for them.
 package e2e

@@ -20,7 +20,7 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// The exit codes that the program promises.
+// The documented exit codes.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -31,13 +31,13 @@ const (
 	exitInterrupted = 130
 )
 
-// patience is how long something may take that is not lost: only what hangs takes longer.
+// patience is the timeout for a condition. Only a hang takes longer.
 const patience = 30 * time.Second
 
-// program is the file of the program that is tested. TestMain builds it.
+// program is the path of the tested program. TestMain builds it.
 var program string
 
-// sharedPostgres serves the tests that do not hurt it.
+// sharedPostgres is for tests that do not disturb it.
 var sharedPostgres pgtest.Shared
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildAndRun builds the program, runs all tests, and removes what they share.
+// buildAndRun builds the program, runs all tests, and removes shared files.
 func buildAndRun(m *testing.M) (code int, err error) {
 	flag.Parse()
 	if testing.Short() { // every test here starts servers
@@ -65,7 +65,7 @@ func buildAndRun(m *testing.M) (code int, err error) {
 		return 0, fmt.Errorf("build the program: %w: %s", err, out)
 	}
 	defer sharedPostgres.Remove()
-	// Most of them wait for processes most of the time.
+	// Most tests mostly wait for processes.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		return 0, err
 	}
@@ -79,19 +79,19 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// eventually looks again and again until something holds: the one way in which tests wait.
+// eventually polls until a condition holds. All tests wait this way.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for end := time.Now().Add(patience); !holds(); <-look.C {
 		if time.Now().After(end) {
-			t.Fatalf("waited %s in vain until %s", patience, what)
+			t.Fatalf("timeout after %s: %s", patience, what)
 		}
 	}
 }
 
-// directory returns a place for data that does not exist yet, with a space in its path.
+// directory returns the path of a new data directory, with a space.
 func directory(t testing.TB) string {
 	t.Helper()
 	return filepath.Join(t.TempDir(), "the data")
@@ -103,7 +103,7 @@ func database(t testing.TB) string {
 	return sharedPostgres.Server(t).Database(t)
 }
 
-// onBothDatabases runs a test on each kind of place.
+// onBothDatabases runs a test on SQLite and on PostgreSQL.
 func onBothDatabases(t *testing.T, test func(t *testing.T, place string)) {
 	t.Helper()
 	for name, place := range map[string]func(testing.TB) string{"SQLite": directory, "PostgreSQL": database} {
@@ -114,7 +114,7 @@ func onBothDatabases(t *testing.T, test func(t *testing.T, place string)) {
 	}
 }
 
-// placed adds the flag that says where the data is: a directory, or the URL of a database.
+// placed adds the flag for the place of the data: a directory, or the URL of a database.
 func placed(place string, args ...string) []string {
 	if strings.Contains(place, "://") {
 		return append(slices.Clone(args), "--database", place)
@@ -122,8 +122,7 @@ func placed(place string, args ...string) []string {
 	return append(slices.Clone(args), "--data", place)
 }
 
-// command returns the program with arguments, and with no variables but those that every
-// process has. It dies with the test.
+// command returns a command of the program with minimal environment variables. It dies with the test.
 func command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(program), "TZ=" + os.Getenv("TZ")}
@@ -131,13 +130,13 @@ func command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outcome is how a command ended, and what it printed.
+// outcome is the exit code and the output of a command.
 type outcome struct {
 	code           int // -1 for a signal
 	stdout, stderr string
 }
 
-// finish runs a command to its end.
+// finish runs a command and returns its outcome.
 func finish(t testing.TB, cmd *exec.Cmd) (o outcome) {
 	t.Helper()
 	var stdout, stderr strings.Builder
@@ -148,44 +147,44 @@ func finish(t testing.TB, cmd *exec.Cmd) (o outcome) {
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// run runs a command without a place.
+// run runs a command of the program.
 func run(t testing.TB, args ...string) outcome {
 	t.Helper()
 	return finish(t, command(args...))
 }
 
-// petcat runs a management command on a place, which has to succeed.
+// petcat runs a management command, which must succeed.
 func petcat(t testing.TB, place string, args ...string) (stdout string) {
 	t.Helper()
 	o := run(t, placed(place, args...)...)
 	if o.code != exitDone {
-		t.Fatalf("petcat %q ended with %d: %s%s", args, o.code, o.stdout, o.stderr)
+		t.Fatalf("petcat %q exited with %d: %s%s", args, o.code, o.stdout, o.stderr)
 	}
 	return o.stdout
 }
 
-// petcatJSON is petcat for what prints JSON.
+// petcatJSON is petcat for commands that print JSON.
 func petcatJSON[T any](t testing.TB, place string, args ...string) (document T) {
 	t.Helper()
 	text := petcat(t, place, append(args, "--json")...)
 	if err := json.Unmarshal([]byte(text), &document); err != nil {
-		t.Fatalf("petcat %q prints no JSON: %v: %s", args, err, text)
+		t.Fatalf("petcat %q does not print JSON: %v: %s", args, err, text)
 	}
 	return document
 }
 
-// key is an API key: its id, and the secret that callers send.
+// key is an API key: its id and its secret.
 type key struct{ ID, Key string }
 
-// unlimited is a plan whose quotas no test reaches; limited is one that it may.
+// unlimited is a plan with quotas that no test reaches. limited is a plan with the given quotas.
 var unlimited = limited("1000000000", "1000000000")
 
 func limited(perMinute, perDay string) []string {
 	return []string{"enterprise", "--per-minute", perMinute, "--per-day", perDay}
 }
 
-// newKey makes an account, and the deployment if there is none, and a key. plan is what
-// follows --plan.
+// newKey creates an account and a key, and the deployment if there is none. plan are the arguments
+// after --plan.
 func newKey(t testing.TB, place, account string, plan ...string) key {
 	t.Helper()
 	petcat(t, place, "init")
@@ -193,26 +192,26 @@ func newKey(t testing.TB, place, account string, plan ...string) key {
 	return petcatJSON[key](t, place, "key", "create", account)
 }
 
-// node is a process of the program that serves.
+// node is a running server.
 type node struct {
 	t      testing.TB
 	place  string
-	client *http.Client // checks every answer of the API
-	// api and admin are the URLs where it listens, without a slash at the end.
+	client *http.Client // checks every API response
+	// api and admin are the URLs of the listeners, without a trailing slash.
 	api, admin  string
 	log, stdout text
 	process     *os.Process
 	ended       chan struct{}
-	code        int // how it ended, -1 by a signal; set before ended is closed
+	code        int // exit code, -1 for a signal; set before ended is closed
 }
 
-// launch starts a node, and does not wait for it.
+// launch starts a node, and does not wait until it is ready.
 func launch(t testing.TB, place string, flags ...string) *node {
 	t.Helper()
 	return launchCommand(t, place, command(serveArguments("serve", place, flags)...))
 }
 
-// serveArguments let a server choose free ports.
+// serveArguments returns arguments for a server on free ports.
 func serveArguments(name, place string, flags []string) []string {
 	own := []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--log-format", "json"}
 	return slices.Concat(placed(place, name), own, flags)
@@ -229,13 +228,13 @@ func launchCommand(t testing.TB, place string, cmd *exec.Cmd) *node {
 	n.process = cmd.Process
 	go func() {
 		defer close(n.ended)
-		_ = cmd.Wait() // the code says how it went
+		_ = cmd.Wait() // the exit code has the result
 		n.code = cmd.ProcessState.ExitCode()
 	}()
 	t.Cleanup(func() {
 		n.kill()
 		if t.Failed() {
-			t.Logf("the end of the log of the node at %s:\n%s", n.api, n.log.events())
+			t.Logf("end of the log of the node at %s:\n%s", n.api, n.log.events())
 		}
 	})
 	return n
@@ -249,7 +248,7 @@ func serve(t testing.TB, place string, flags ...string) *node {
 	return n
 }
 
-// serveAll starts so many nodes at once.
+// serveAll starts several nodes concurrently.
 func serveAll(t testing.TB, count int, place string, flags ...string) (nodes []*node) {
 	t.Helper()
 	petcat(t, place, "init")
@@ -262,20 +261,20 @@ func serveAll(t testing.TB, count int, place string, flags ...string) (nodes []*
 	return nodes
 }
 
-// awaitReady waits for the line that says that the node is ready, and where it listens.
+// awaitReady waits until the node logs that it is ready.
 func (n *node) awaitReady() {
 	n.t.Helper()
 	eventually(n.t, "the node is ready", func() bool {
 		select {
 		case <-n.ended:
-			n.t.Fatalf("the node ended with %d instead: %s", n.code, n.log.String())
+			n.t.Fatalf("the node exited with %d: %s", n.code, n.log.String())
 		default:
 		}
 		return n.saysReady()
 	})
 }
 
-// saysReady looks for the line that says that the node is ready.
+// saysReady reports whether the node logged that it is ready, and sets its URLs.
 func (n *node) saysReady() bool {
 	for line := range strings.Lines(n.log.String()) {
 		var entry struct{ Msg, Listen, Admin string }
@@ -292,35 +291,34 @@ func (n *node) signal(s os.Signal) {
 	must(n.t, n.process.Signal(s))
 }
 
-// wait returns the exit code of a node that is about to end.
+// wait waits until the node exits, and returns the exit code.
 func (n *node) wait() int {
 	n.t.Helper()
 	select {
 	case <-n.ended:
 	case <-time.After(patience):
-		n.t.Fatalf("the node has not ended after %s", patience)
+		n.t.Fatalf("the node did not exit within %s", patience)
 	}
 	return n.code
 }
 
-// stop stops the node, which has to end well.
+// stop stops the node, which must exit with 0.
 func (n *node) stop() {
 	n.t.Helper()
 	n.signal(syscall.SIGTERM)
 	if code := n.wait(); code != exitDone {
-		n.t.Errorf("the node ended with %d: %q", code, n.sentences())
+		n.t.Errorf("the node exited with %d: %q", code, n.sentences())
 	}
 }
 
-// kill ends the node as kill -9 does.
+// kill kills the node with SIGKILL.
 func (n *node) kill() {
 	n.client.CloseIdleConnections()
-	_ = n.process.Kill() // it may have ended already
+	_ = n.process.Kill() // it may have exited
 	<-n.ended
 }
 
-// sentences returns what a program says to people when it ends: the lines that are not of
-// the log.
+// sentences returns the lines on stderr that are not log lines.
 func (n *node) sentences() (said []string) {
 	for line := range strings.Lines(n.log.String()) {
 		if !json.Valid([]byte(line)) {
@@ -330,14 +328,14 @@ func (n *node) sentences() (said []string) {
 	return said
 }
 
-// newClient returns a client that checks every answer of the API.
+// newClient returns a client that checks every API response.
 func newClient(t testing.TB, base *http.Transport) *http.Client {
 	t.Helper()
 	t.Cleanup(base.CloseIdleConnections)
 	return &http.Client{Timeout: patience, Transport: &checked{apicheck.New(t, base, func() int64 { return time.Now().Unix() }), base}}
 }
 
-// checked lets the client close its idle connections through the checker.
+// checked is a checker that can close idle connections.
 type checked struct {
 	*apicheck.Transport
 	base *http.Transport
@@ -345,7 +343,7 @@ type checked struct {
 
 func (c *checked) CloseIdleConnections() { c.base.CloseIdleConnections() }
 
-// text is what a program writes.
+// text is the output of a program.
 type text struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer // guarded by mu
@@ -354,7 +352,7 @@ type text struct {
 func (x *text) Write(p []byte) (int, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.buffer.Len() > 64<<20 { // of a long run the end is enough
+	if x.buffer.Len() > 64<<20 { // keep only the end
 		x.buffer.Next(32 << 20)
 	}
 	return x.buffer.Write(p)
@@ -366,7 +364,7 @@ func (x *text) String() string {
 	return x.buffer.String()
 }
 
-// events returns the end of a log, without the requests that went well.
+// events returns the end of a log, without successful requests.
 func (x *text) events() string {
 	var events strings.Builder
 	for line := range strings.Lines(x.String()) {
