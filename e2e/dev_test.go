@@ -10,27 +10,27 @@ import (
 	"testing"
 )
 
-// startDev starts petcat dev, and returns what it shows.
+// startDev starts petcat dev, and returns its output.
 func startDev(t *testing.T, place string) (n *node, shown string) {
 	t.Helper()
 	n = launchCommand(t, place, command(serveArguments("dev", place, nil)...))
 	n.awaitReady()
-	eventually(t, "everything is shown", func() bool {
+	eventually(t, "the output is complete", func() bool {
 		shown = n.stdout.String()
 		return strings.Contains(shown, "Ctrl-C")
 	})
 	return n, shown
 }
 
-// TestDev: what petcat dev shows works, and a second start shows the same key, even if its
-// account has another name now.
+// TestDev: the commands and links in the output of petcat dev work. A second start shows the same key,
+// even if the account was renamed.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
 	n, text := startDev(t, place)
 	commands := regexp.MustCompile(`(?m)^ *(curl (?:.*\\\n)*.*)$`).FindAllStringSubmatch(text, -1)
 	if len(commands) != 2 {
-		t.Fatalf("it offers %q", commands)
+		t.Fatalf("commands: %q", commands)
 	}
 	for i, status := range []string{"200 OK", "201 Created"} {
 		out, err := exec.Command("sh", "-c", commands[i][1]).Output()
@@ -45,14 +45,14 @@ func TestDev(t *testing.T) {
 	}
 	secret := regexp.MustCompile(`pck_live_\w{38}`).FindString(text)
 	if all := n.categories(secret); len(all) != 1 {
-		t.Errorf("there are %v", all)
+		t.Errorf("categories: %v", all)
 	}
 	if info, err := os.Stat(filepath.Join(place, "dev-key")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the file of the key: %v %v", info, err)
+		t.Errorf("key file: %v %v", info, err)
 	}
 	n.stop()
 	if strings.Contains(n.log.String(), secret) {
-		t.Error("the log has the key")
+		t.Error("the log contains the key")
 	}
 	petcat(t, place, "account", "rename", "dev", "hobby")
 	n, text = startDev(t, place)

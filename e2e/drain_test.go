@@ -12,20 +12,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// slowCreate is a create whose body is under way: the server waits for the rest.
+// slowCreate is a create whose body is incomplete: the server waits for the rest.
 type slowCreate struct {
 	rest   *io.PipeWriter
-	answer chan *answer // nil when it was cut off
+	answer chan *answer // nil if it was cut off
 }
 
-// beginCreate returns when the server is reading the body.
+// beginCreate starts a create, and returns when the server is reading the body.
 func beginCreate(t *testing.T, n *node, secret, name string) *slowCreate {
 	t.Helper()
 	body, rest := io.Pipe()
 	t.Cleanup(func() { _ = rest.Close() })
 	reading := make(chan struct{})
 	begun := &slowCreate{rest: rest, answer: make(chan *answer, 1)}
-	// The server says 100 when the handler reads the body, not before.
+	// The server sends 100 when the handler reads the body.
 	n.client.Transport.(*checked).base.ExpectContinueTimeout = patience
 	trace := &httptrace.ClientTrace{Got100Continue: func() { close(reading) }}
 	go func() {
@@ -51,8 +51,8 @@ func (b *slowCreate) finish(t *testing.T) *answer {
 	return <-b.answer
 }
 
-// TestDrain: a node that is told to stop says so to its proxy first, finishes what is in
-// flight, and ends well.
+// TestDrain: a node that is stopped first becomes not ready, then finishes the requests in flight, and
+// exits with 0.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -60,7 +60,7 @@ func TestDrain(t *testing.T) {
 	n := serve(t, place, "--shutdown-timeout", "10m")
 	create := beginCreate(t, n, k.Key, "cat")
 	n.signal(syscall.SIGTERM)
-	eventually(t, "it is not ready any more", func() bool {
+	eventually(t, "the node is not ready", func() bool {
 		a := n.ask("/readyz")
 		return a.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(a.body), "draining")
 	})
@@ -71,15 +71,15 @@ func TestDrain(t *testing.T) {
 	}
 	a.want(t, http.StatusCreated)
 	if code := n.wait(); code != exitDone {
-		t.Errorf("it ended with %d: %q", code, n.sentences())
+		t.Errorf("exit code %d: %q", code, n.sentences())
 	}
 	n = serve(t, place)
 	if diff := cmp.Diff([]category{{1, "cat", ""}}, n.categories(k.Key)); diff != "" {
-		t.Errorf("after the start (-want +got):\n%s", diff)
+		t.Errorf("after the restart (-want +got):\n%s", diff)
 	}
 }
 
-// TestSecondSignal: who cannot wait for the requests in flight sends a second signal.
+// TestSecondSignal: a second signal ends the node without waiting for requests in flight.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -87,23 +87,23 @@ func TestSecondSignal(t *testing.T) {
 	n := serve(t, place, "--shutdown-timeout", "10m")
 	create := beginCreate(t, n, k.Key, "cat")
 	n.signal(syscall.SIGTERM)
-	eventually(t, "it is stopping", func() bool { return !n.ready() })
+	eventually(t, "the node is stopping", func() bool { return !n.ready() })
 	n.signal(syscall.SIGINT)
 	if code := n.wait(); code == exitDone {
-		t.Error("it ended as if everything was finished")
+		t.Error("the node exited with 0")
 	}
-	// The client's writer has to end before its reader does.
+	// The client's writer must end before its reader.
 	_ = create.rest.CloseWithError(io.ErrUnexpectedEOF)
 	if a := <-create.answer; a != nil {
-		t.Errorf("the request in flight was answered with %d", a.StatusCode)
+		t.Errorf("the request in flight got %d", a.StatusCode)
 	}
 	n = serve(t, place)
 	if got := n.categories(k.Key); len(got) != 0 {
-		t.Errorf("after the start it has %v", got)
+		t.Errorf("after the restart: %v", got)
 	}
 }
 
-// TestHangup: a node that has no terminal goes on when its session ends.
+// TestHangup: a node without a terminal continues after SIGHUP.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
@@ -112,10 +112,10 @@ func TestHangup(t *testing.T) {
 	n.stop()
 }
 
-// TestStopDuringTheStart: whoever stops a node that waits for its database sees no failure.
-func TestStopDuringTheStart(t *testing.T) {
+// TestStopDuringStart: a node that is stopped while it waits for its database exits with 0.
+func TestStopDuringStart(t *testing.T) {
 	t.Parallel()
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // a database that never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // a database that never responds
 	must(t, err)
 	defer func() { _ = silent.Close() }()
 	n := launch(t, "postgres://u@"+silent.Addr().String()+"/petcat")

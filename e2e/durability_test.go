@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// book remembers what creates were acknowledged.
+// book records acknowledged creates.
 type book struct {
 	mu  sync.Mutex
 	ids map[string]int64 // by name; guarded by mu
@@ -31,15 +31,15 @@ func (b *book) size() int {
 	return len(b.ids)
 }
 
-// copied returns what was acknowledged until now.
+// copied returns a copy.
 func (b *book) copied() *book {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return &book{ids: maps.Clone(b.ids)}
 }
 
-// check checks that a list has all that was acknowledged before it was asked for, under its
-// id, and nothing twice.
+// check checks that a list contains every category that was acknowledged before the request, under its
+// id, and no duplicates.
 func (b *book) check(t testing.TB, list func() []category) {
 	t.Helper()
 	want := b.copied().ids
@@ -57,14 +57,14 @@ func (b *book) check(t testing.TB, list func() []category) {
 	}
 }
 
-// TestKills: what was acknowledged survives kill -9, and who repeats a create with its
-// Idempotency-Key until it is acknowledged has created one category.
+// TestKills: acknowledged creates survive kill -9. A create that is retried with its Idempotency-Key
+// until it is acknowledged creates one category.
 func TestKills(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) { killOften(t, place, 4) })
 }
 
-// killOften kills a node so many times while clients create.
+// killOften repeatedly kills a node while clients create.
 func killOften(t *testing.T, place string, kills int) {
 	t.Helper()
 	const writers, between = 8, 60
@@ -93,7 +93,7 @@ func killOften(t *testing.T, place string, kills int) {
 	n.stop()
 }
 
-// createOnce repeats a create with its name as the Idempotency-Key until it is acknowledged.
+// createOnce retries a create until it is acknowledged, with its name as the Idempotency-Key.
 func (b *book) createOnce(t testing.TB, client *http.Client, url string, k key, name string) {
 	t.Helper()
 	eventually(t, name+" is created", func() bool {
@@ -108,8 +108,7 @@ func (b *book) createOnce(t testing.TB, client *http.Client, url string, k key, 
 	})
 }
 
-// TestDatabaseFileIsGone: nothing is acknowledged that went into a file that nobody will
-// find again.
+// TestDatabaseFileIsGone: if the database file was removed or replaced, no create is acknowledged.
 func TestDatabaseFileIsGone(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(file string) error{
@@ -136,11 +135,11 @@ func TestDatabaseFileIsGone(t *testing.T) {
 			for range 20 {
 				a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(`{"name":"cat"}`), by(k.Key))
 				if err == nil && a.StatusCode < http.StatusInternalServerError {
-					t.Fatalf("a create is answered with %d", a.StatusCode)
+					t.Fatalf("a create got %d", a.StatusCode)
 				}
 			}
 			if code := n.wait(); code != exitTryLater {
-				t.Errorf("it ended with %d: %q", code, n.sentences())
+				t.Errorf("exit code %d: %q", code, n.sentences())
 			}
 		})
 	}

@@ -20,29 +20,29 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// patroni is two PostgreSQL, one the synchronous standby of the other, and who promotes it.
+// patroni is a PostgreSQL primary with a synchronous standby, which Patroni promotes.
 type patroni struct {
 	t       *testing.T
 	dir     string
-	user    *syscall.Credential // nil: whoever runs the test
+	user    *syscall.Credential // nil: the user who runs the test
 	members map[string]*member  // by name
 }
 
-// member is a PostgreSQL with the Patroni beside it.
+// member is a PostgreSQL with its Patroni.
 type member struct {
 	name          string
 	rest, address string // of Patroni and of PostgreSQL
 	process       *exec.Cmd
 }
 
-// newPatroni returns when there is a standby.
+// newPatroni starts the members, and returns when there is a standby.
 func newPatroni(t *testing.T) *patroni {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "petcat-patroni-") // the path of a socket may have 107 bytes
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p := &patroni{t: t, dir: dir, members: map[string]*member{}}
-	if os.Getuid() == 0 { // who may not run PostgreSQL
+	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
 		u, err := user.Lookup("postgres")
 		must(t, err)
 		uid, err := strconv.Atoi(u.Uid)
@@ -58,7 +58,7 @@ func newPatroni(t *testing.T) *patroni {
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	must(t, err)
 	if len(programs) == 0 {
-		t.Fatal("PostgreSQL is not below /usr/lib/postgresql, where Debian has it")
+		t.Fatal("there is no PostgreSQL in /usr/lib/postgresql (Debian)")
 	}
 	for _, name := range []string{"a", "b"} {
 		m := &member{name: name, rest: freeAddress(t), address: freeAddress(t)}
@@ -76,8 +76,7 @@ func newPatroni(t *testing.T) *patroni {
 	return p
 }
 
-// The shortest times that Patroni takes: it promotes the standby when it has not heard of the
-// leader for 20 s.
+// Patroni's shortest timeouts. It promotes the standby 20 s after the last sign of the leader.
 const patroniSettings = `
 scope: petcat
 name: %[1]s
@@ -104,7 +103,7 @@ postgresql:
   parameters: {unix_socket_directories: "%[7]s"}
 `
 
-// freeAddress returns one that nobody listens on at the moment.
+// freeAddress returns an unused address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -113,7 +112,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// start starts a program that writes its log into the directory.
+// start starts a program with a log file in the directory.
 func (p *patroni) start(log string, args ...string) *exec.Cmd {
 	p.t.Helper()
 	file, err := os.OpenFile(filepath.Join(p.dir, log+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -121,42 +120,42 @@ func (p *patroni) start(log string, args ...string) *exec.Cmd {
 	defer func() { _ = file.Close() }()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, file, file
-	// Told, so that Patroni stops its PostgreSQL.
+	// SIGTERM, so that Patroni stops its PostgreSQL.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.user, Pdeathsig: syscall.SIGTERM}
 	must(p.t, cmd.Start())
 	p.t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if text, err := os.ReadFile(file.Name()); err == nil && p.t.Failed() {
-			p.t.Logf("the end of the log of %s:\n%s", log, text[max(0, len(text)-4000):])
+			p.t.Logf("end of the log of %s:\n%s", log, text[max(0, len(text)-4000):])
 		}
 	})
 	return cmd
 }
 
-// join starts a member, again after it was killed.
+// join starts a member, also after it was killed.
 func (p *patroni) join(m *member) {
 	p.t.Helper()
 	m.process = p.start(m.name, "patroni", filepath.Join(p.dir, m.name+".yml"))
 }
 
-// kill ends a member, as a power cut does.
+// kill kills a member, like a power cut.
 func (p *patroni) kill(m *member) {
 	_ = m.process.Process.Kill()
 	_ = m.process.Wait()
 	file := filepath.Join(p.dir, m.name, "postmaster.pid")
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return // it does not run
+		return // it is not running
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
 	if pid, err := strconv.Atoi(first); err == nil {
 		pgtest.KillServer(pid)
 	}
-	_ = os.Remove(file) // another process may get the number
+	_ = os.Remove(file) // another process may get the same id
 }
 
-// with returns the member that has a role, nil if nobody knows.
+// with returns the member with a role, nil if it is unknown.
 func (p *patroni) with(role string) *member {
 	for _, m := range p.members {
 		a, err := try(http.DefaultClient, http.MethodGet, "http://"+m.rest+"/cluster", nil)
@@ -183,20 +182,20 @@ func (p *patroni) await(role string) (m *member) {
 	return m
 }
 
-// within looks again and again for two minutes, which is more than a failover takes.
+// within polls until a condition holds, for two minutes. A failover takes less.
 func within(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !holds(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited two minutes in vain until %s", what)
+			t.Fatalf("timeout after two minutes: %s", what)
 		}
 	}
 }
 
 // TestFailover kills the leader of two PostgreSQL PETCAT_FAILOVERS times under load. Patroni
-// promotes the synchronous standby, all nodes notice it, end with 75 and are started again,
-// and the old leader becomes the standby: nothing that was acknowledged is lost, lists without
-// an Age are fresh, and limits keep their bounds.
+// promotes the synchronous standby, all nodes exit with 75 and are restarted, and the old leader
+// becomes the standby. No acknowledged write is lost, lists without Age are fresh, and limits keep
+// their bounds.
 func TestFailover(t *testing.T) {
 	p := newPatroni(t)
 	x := newTorture(t, fmt.Sprintf("postgres://postgres@%s,%s/postgres?sslmode=disable", p.members["a"].address, p.members["b"].address), 3)
@@ -221,14 +220,14 @@ func TestFailover(t *testing.T) {
 					}
 				})
 				if n.code != exitTryLater {
-					t.Errorf("a node ended with %d: %q", n.code, n.sentences())
+					t.Errorf("a node exited with %d: %q", n.code, n.sentences())
 				}
 				x.replace(0)
 			}
 			x.heal()
 			before = x.known.size()
 			eventually(t, "creates are acknowledged again", func() bool { return x.known.size() > before })
-			t.Logf("%s promoted after %.1f s, all well after %.1f s", standby.name, promoted.Seconds(), time.Since(killed).Seconds())
+			t.Logf("%s promoted after %.1f s, recovered after %.1f s", standby.name, promoted.Seconds(), time.Since(killed).Seconds())
 			end()
 			p.join(old)
 			within(t, "the old leader is the standby", func() bool { m := p.with("sync_standby"); return m == old })

@@ -14,7 +14,7 @@ import (
 	"petcat/docs"
 )
 
-// example is a block of commands in a guide, and of what they print, if that is shown.
+// example is a block of commands in a guide, with their output if it is shown.
 type example struct{ kind, text string }
 
 func examplesIn(markdown string) (all []example) {
@@ -24,14 +24,14 @@ func examplesIn(markdown string) (all []example) {
 	return all
 }
 
-// otherTool finds commands that need what the tests do not have to have.
+// otherTool matches commands that need tools that the tests do not require.
 var otherTool = regexp.MustCompile(`\b(python3|node|jq|go run)\b`)
 
-// shownCommand is a command and what it prints. The command's further lines are indented.
+// shownCommand matches a command and its output. Continuation lines of the command are indented.
 var shownCommand = regexp.MustCompile(`(?m)^\$ (.*\n(?: +[^ ].*\n)*)((?:[^$].*\n|\n)*)`)
 
-// TestGuides follows all guides, one after the other, in one directory and with one key, and
-// compares what comes back with what they show.
+// TestGuides runs the commands of all guides in order, in one directory and with one key, and compares
+// the output with the guides.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
@@ -45,7 +45,7 @@ func TestGuides(t *testing.T) {
 		cmd.Env = []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + dir, "PETCAT_URL=" + n.api, "PETCAT_API_KEY=" + k.Key}
 		o := finish(t, cmd)
 		if o.code != exitDone {
-			t.Errorf("%s\nended with %d: %s%s", text, o.code, o.stdout, o.stderr)
+			t.Errorf("%s\nexited with %d: %s%s", text, o.code, o.stdout, o.stderr)
 		}
 		return o.stdout
 	}
@@ -65,12 +65,11 @@ func TestGuides(t *testing.T) {
 		}
 	}
 	if followed < 10 {
-		t.Errorf("only %d commands were followed", followed)
+		t.Errorf("only %d commands were run", followed)
 	}
 }
 
-// wantShown compares what a command prints with what a guide shows, in which "..." stands for
-// anything.
+// wantShown compares the output of a command with a guide, where "..." matches anything.
 func wantShown(t *testing.T, guide, text, printed string) {
 	t.Helper()
 	want, got := shapes(text), shapes(printed)
@@ -82,13 +81,13 @@ func wantShown(t *testing.T, guide, text, printed string) {
 	}
 	for _, line := range want {
 		if line != "..." && !slices.Contains(got, line) {
-			t.Errorf("%s shows %q, and the server answers\n%s", guide, line, printed)
+			t.Errorf("%s shows %q, output\n%s", guide, line, printed)
 		}
 	}
 }
 
-// shapes returns the lines of a text without what differs each time. A line that is only a
-// number, and that of the status, stay.
+// shapes returns the lines of a text without the parts that vary. Lines that are only a number, and
+// status lines, stay.
 func shapes(text string) (lines []string) {
 	opaque := regexp.MustCompile(`^((?i:Date|ETag|X-Request-Id)): .*`)
 	exact := regexp.MustCompile(`^(HTTP/\S+ .*|\d+)$`)

@@ -2,5 +2,5 @@ package e2e
 
 import "syscall"
 
-// diesWithTest makes a process end with the test, however that ends.
+// diesWithTest returns attributes that kill a process when the test ends.
 func diesWithTest() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,5 +4,5 @@ package e2e
 
 import "syscall"
 
-// diesWithTest has no means here: a test that is killed leaves its processes.
+// diesWithTest is not supported here: a killed test leaves its processes.
 func diesWithTest() *syscall.SysProcAttr { return nil }

@@ -16,19 +16,18 @@ import (
 	"time"
 )
 
-// flood is one kind of client that means harm: it opens a connection, says something, and
-// then does not go on as it should.
+// flood is a kind of malicious client: it opens a connection, sends something, and then misbehaves.
 type flood struct {
 	name     string
-	protocol string // over TLS; "" for plain
-	silent   bool   // it does not shake hands
-	say      string // at once
-	drip     string // every second from then on
-	reads    bool   // it reads what is answered
-	resets   bool   // it ends each connection at once, and opens another
+	protocol string // over TLS; "" without TLS
+	silent   bool   // no TLS handshake
+	say      string // sent at the start
+	drip     string // then sent every second
+	reads    bool   // it reads the responses
+	resets   bool   // it resets each connection, and opens a new one
 }
 
-// floods are all kinds. KEY stands for a key, of an account on Free.
+// floods returns all kinds. KEY is replaced by the key of a Free account.
 func floods() []flood {
 	const list = "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\n\r\n"
 	const announced = "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\nContent-Length: 1000000\r\n\r\n{"
@@ -47,9 +46,8 @@ func floods() []flood {
 	}
 }
 
-// TestHostileFloods holds PETCAT_CONNECTIONS of each kind open. Meanwhile a caller who means
-// well is served, and nothing is logged that wakes somebody; what they cost has a bound, and
-// nothing of them is left.
+// TestHostileFloods keeps PETCAT_CONNECTIONS of each kind open. A good client is served, no ERROR is
+// logged, memory is bounded, and everything is released afterwards.
 func TestHostileFloods(t *testing.T) {
 	count := int(asked(t, "PETCAT_CONNECTIONS", 2000))
 	memory := float64(256<<20 + count<<17) // 128 KiB for each: 506 MiB for 2,000
@@ -80,28 +78,28 @@ func TestHostileFloods(t *testing.T) {
 			slices.Sort(took)
 			peak, goroutines := n.metric("process_resident_memory_bytes"), n.metric("go_goroutines")
 			stop()
-			eventually(t, "nothing is left of them", func() bool { return n.metric("go_goroutines") <= before+10 })
+			eventually(t, "the connections are released", func() bool { return n.metric("go_goroutines") <= before+10 })
 			n.create(good.Key, "cat").want(t, http.StatusCreated)
 			n.stop()
-			t.Logf("%d connections opened, %.0f goroutines, %.0f MiB; 99 of 100 lists of a good caller took at most %s", opened.Load(), goroutines, peak/(1<<20), took[98].Round(time.Millisecond/10))
+			t.Logf("%d connections opened, %.0f goroutines, %.0f MiB; p99 of a good client's lists %s", opened.Load(), goroutines, peak/(1<<20), took[98].Round(time.Millisecond/10))
 			if peak > memory {
-				t.Errorf("it took %.0f MiB", peak/(1<<20))
+				t.Errorf("memory: %.0f MiB", peak/(1<<20))
 			}
 			for _, bad := range []string{"panic", `"status":5`, `"level":"ERROR"`} {
 				if strings.Contains(n.log.String(), bad) {
-					t.Errorf("the log has %s:\n%s", bad, n.log.events())
+					t.Errorf("the log contains %s:\n%s", bad, n.log.events())
 				}
 			}
 		})
 	}
 }
 
-// open opens so many connections, and returns when each was open once. stop closes them;
-// those that the server closes stay so.
+// open opens count connections, and returns when each was open once. stop closes them. Connections
+// that the server closes are not reopened.
 func (f flood) open(n *node, count int, secret string) (stop func(), opened *atomic.Int64) {
 	end, opened := make(chan struct{}), &atomic.Int64{}
 	var group, first sync.WaitGroup
-	turns := make(chan struct{}, 64) // as many connect at a time
+	turns := make(chan struct{}, 64) // concurrent connection attempts
 	for range count {
 		first.Add(1)
 		group.Go(func() {
@@ -128,7 +126,7 @@ func (f flood) open(n *node, count int, secret string) (stop func(), opened *ato
 	return func() { close(end); group.Wait() }, opened
 }
 
-// connect opens a connection and says what is to be said.
+// connect opens a connection and sends the start.
 func (f flood) connect(n *node, secret string) (net.Conn, error) {
 	_, address, _ := strings.Cut(n.api, "://")
 	conn, err := net.DialTimeout("tcp", address, patience)
@@ -152,7 +150,7 @@ func (f flood) connect(n *node, secret string) (net.Conn, error) {
 	return conn, nil
 }
 
-// linger keeps a connection until the end, or resets it.
+// linger keeps a connection open until the end, or resets it.
 func (f flood) linger(conn net.Conn, end <-chan struct{}) {
 	defer func() { _ = conn.Close() }()
 	if f.resets {
@@ -171,25 +169,25 @@ func (f flood) linger(conn net.Conn, end <-chan struct{}) {
 			return
 		case <-drops.C:
 			if f.drip != "" {
-				_, _ = io.WriteString(conn, f.drip) // it may have been let go
+				_, _ = io.WriteString(conn, f.drip) // the server may have closed it
 			}
 		}
 	}
 }
 
-// h2Frame is one frame of HTTP/2.
+// h2Frame returns an HTTP/2 frame.
 func h2Frame(kind, flags byte, stream uint32, payload string) string {
 	frame := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind))
 	frame = append(frame, flags)
 	return string(binary.BigEndian.AppendUint32(frame, stream)) + payload
 }
 
-// h2Hello is how a client begins: with the window that each of its streams has.
+// h2Hello returns the start of an HTTP/2 connection, with the window of the streams.
 func h2Hello(window uint32) string {
 	return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + h2Frame(4, 0, 0, string(binary.BigEndian.AppendUint32([]byte{0, 4}, window)))
 }
 
-// h2Requests asks for documents, each on a stream of its own, and cancels each at once, or not.
+// h2Requests requests documents on separate streams, and optionally cancels each.
 func h2Requests(count int, cancelled bool) string {
 	var all strings.Builder
 	for i := range count {
@@ -198,7 +196,7 @@ func h2Requests(count int, cancelled bool) string {
 			// Literal, not indexed, and short.
 			block += "\x00" + string(rune(len(field[0]))) + field[0] + string(rune(len(field[1]))) + field[1]
 		}
-		all.WriteString(h2Frame(1, 5, uint32(2*i+1), block)) // headers, and the end of the stream
+		all.WriteString(h2Frame(1, 5, uint32(2*i+1), block)) // headers, end of the stream
 		if cancelled {
 			all.WriteString(h2Frame(3, 0, uint32(2*i+1), "\x00\x00\x00\x08"))
 		}

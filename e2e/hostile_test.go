@@ -14,7 +14,7 @@ import (
 	"petcat/internal/apicheck"
 )
 
-// raw sends bytes, and returns the status of the first answer, 0 when the server hangs up.
+// raw sends bytes, and returns the status of the first response, 0 if the server closes the connection.
 func (n *node) raw(text string) (status int) {
 	n.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(n.api, "http://"))
@@ -22,12 +22,12 @@ func (n *node) raw(text string) (status int) {
 	defer func() { _ = conn.Close() }()
 	must(n.t, conn.SetDeadline(time.Now().Add(patience)))
 	sent := time.Now().Unix()
-	go func() { _, _ = io.WriteString(conn, text) }() // it may hang up half-way
+	go func() { _, _ = io.WriteString(conn, text) }() // the server may close the connection
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return 0
 	}
-	if res.Header.Get("X-Request-Id") != "" { // else it never reached the API
+	if res.Header.Get("X-Request-Id") != "" { // else it did not reach the API
 		body, err := io.ReadAll(res.Body)
 		must(n.t, err)
 		for _, problem := range apicheck.Problems(res, body, sent, time.Now().Unix()) {
@@ -37,8 +37,8 @@ func (n *node) raw(text string) (status int) {
 	return res.StatusCode
 }
 
-// TestHostile: nothing that a caller sends gives a 5xx that is not meant, an ERROR line or a
-// panic, and who means well is served as ever.
+// TestHostile: no request causes an unexpected 5xx, an ERROR line or a panic, and good clients are
+// served.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -77,10 +77,10 @@ func TestHostile(t *testing.T) {
 		{"TRACE /v1/categories HTTP/1.1\r\nHost: pets\r\n\r\n", []int{401}},
 	} {
 		if status := n.raw(c.text); !slices.Contains(c.want, status) {
-			t.Errorf("%.70q is answered with %d, want one of %v", c.text, status, c.want)
+			t.Errorf("%.70q got %d, want one of %v", c.text, status, c.want)
 		}
 	}
-	eventually(t, "an address that guesses keys is refused", func() bool {
+	eventually(t, "an address that guesses keys is rejected", func() bool {
 		for range 100 {
 			if n.list("pck_live_wrong").code() == rules.CodeTooManyFailedAttempts {
 				return true
@@ -93,7 +93,7 @@ func TestHostile(t *testing.T) {
 	n.stop()
 	for _, bad := range []string{"panic", `"status":5`, `"level":"ERROR"`, `"stack"`} {
 		if strings.Contains(n.log.String(), bad) {
-			t.Errorf("the log has %s:\n%s", bad, n.log.events())
+			t.Errorf("the log contains %s:\n%s", bad, n.log.events())
 		}
 	}
 }

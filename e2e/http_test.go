@@ -28,7 +28,7 @@ func header(name, value string) change { return func(r *http.Request) { r.Header
 
 func by(secret string) change { return header("Authorization", "Bearer "+secret) }
 
-// try sends a request that may fail, because its server may be gone.
+// try sends a request that may fail, because the server may be down.
 func try(client *http.Client, method, url string, body io.Reader, changes ...change) (*answer, error) {
 	r, err := http.NewRequest(method, url, body)
 	if err != nil {
@@ -49,8 +49,8 @@ func try(client *http.Client, method, url string, body io.Reader, changes ...cha
 	return &answer{res, data}, err
 }
 
-// counted sends a request until it is counted, as callers do. A database on a busy machine may
-// need more than a second for that, and then the answer is 503.
+// counted retries a request until it is counted, as clients do. If the database needs more than a
+// second on a busy machine, the response is 503.
 func counted(client *http.Client, method, url, body string, changes ...change) (a *answer, err error) {
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		var reader io.Reader
@@ -83,7 +83,7 @@ func (n *node) create(secret, name string, changes ...change) *answer {
 	return n.do(http.MethodPost, "/v1/categories", fmt.Sprintf(`{"name":%q}`, name), append(changes, by(secret))...)
 }
 
-// ask asks the admin listener.
+// ask sends a request to the admin listener.
 func (n *node) ask(path string) *answer {
 	n.t.Helper()
 	a, err := n.tryAdmin(path)
@@ -95,31 +95,31 @@ func (n *node) tryAdmin(path string) (*answer, error) {
 	return try(&http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}, http.MethodGet, n.admin+path, nil)
 }
 
-// ready reports whether a proxy may send requests to the node.
+// ready reports whether the node is ready.
 func (n *node) ready() bool {
 	a, err := n.tryAdmin("/readyz")
 	return err == nil && a.StatusCode == http.StatusOK
 }
 
-// metric returns a value of /metrics: series is a name with its labels.
+// metric returns a value of /metrics. series is the name with labels.
 func (n *node) metric(series string) float64 {
 	n.t.Helper()
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindSubmatch(n.ask("/metrics").body)
 	if found == nil {
-		n.t.Fatalf("there is no metric %s", series)
+		n.t.Fatalf("the metric %s is missing", series)
 	}
 	v, err := strconv.ParseFloat(string(found[1]), 64)
 	must(n.t, err)
 	return v
 }
 
-// local returns how many requests the node decided from memory.
+// local returns the number of requests that the node counted in memory.
 func (n *node) local() int {
 	n.t.Helper()
 	return int(n.metric("petcat_limiter_local_total"))
 }
 
-// newKey makes an account and a key, and waits until the node knows it.
+// newKey creates an account and a key, and waits until the node accepts it.
 func (n *node) newKey(account string, plan ...string) key {
 	n.t.Helper()
 	k := newKey(n.t, n.place, account, plan...)
@@ -130,16 +130,16 @@ func (n *node) newKey(account string, plan ...string) key {
 // knows waits until the node accepts a key.
 func (n *node) knows(k key) {
 	n.t.Helper()
-	eventually(n.t, "the node knows the key", func() bool { return n.usage(k.Key).StatusCode == http.StatusOK })
+	eventually(n.t, "the node accepts the key", func() bool { return n.usage(k.Key).StatusCode == http.StatusOK })
 }
 
-// usage asks how much of the quotas is used, which is free of charge.
+// usage requests the usage, which does not count.
 func (n *node) usage(secret string) *answer {
 	n.t.Helper()
 	return n.do(http.MethodGet, "/v1/usage", "", by(secret))
 }
 
-// window is what is used of a quota, and when it ends, in Unix seconds.
+// window is the usage of a window, and its end in Unix seconds.
 type window struct{ Limit, Used, Reset int64 }
 
 // windows returns the minute and the day of a key's account.
@@ -148,26 +148,26 @@ func (n *node) windows(secret string) (minute, day window) {
 	var usage struct{ Windows []window }
 	n.usage(secret).decode(n.t, &usage)
 	if len(usage.Windows) != 2 {
-		n.t.Fatalf("there are the windows %+v", usage.Windows)
+		n.t.Fatalf("windows: %+v", usage.Windows)
 	}
 	return usage.Windows[0], usage.Windows[1]
 }
 
-// category is what the API tells of one.
+// category is a category in a response.
 type category struct {
 	ID          int64
 	Name        string
 	Description string
 }
 
-// categories returns what a list shows.
+// categories returns the list.
 func (n *node) categories(secret string) (all []category) {
 	n.t.Helper()
 	n.list(secret).want(n.t, http.StatusOK).decode(n.t, &all)
 	return all
 }
 
-// fresh returns what a list shows that is fresh: while the database is late, none is.
+// fresh returns a list without Age. It retries while the database is slow.
 func (n *node) fresh(secret string) (all []category) {
 	n.t.Helper()
 	eventually(n.t, "the list is fresh", func() bool {
@@ -213,7 +213,7 @@ func (a *answer) decode(t testing.TB, document any) {
 	}
 }
 
-// number reads a header as a whole number.
+// number parses a header as a whole number.
 func (a *answer) number(t testing.TB, name string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(a.Header.Get(name), 10, 64)
@@ -221,22 +221,22 @@ func (a *answer) number(t testing.TB, name string) int64 {
 	return n
 }
 
-// spent counts what became of an account's requests in each window. Its quota is the one
-// of its two that is spent first, so each answer's X-RateLimit-Reset names the window.
+// spent counts the responses of an account in each window. quota is the quota that is spent first, so
+// that X-RateLimit-Reset identifies the window.
 type spent struct {
 	quota int
-	code  rules.Code // of what is refused
+	code  rules.Code // of rejected requests
 
 	mu                sync.Mutex
 	admitted, refused map[int64]int // by the end of the window; guarded by mu
-	unknown           int           // requests that got no answer: they may count; guarded by mu
+	unknown           int           // requests without a response, which may count; guarded by mu
 }
 
 func newSpent(quota int, code rules.Code) *spent {
 	return &spent{quota: quota, code: code, admitted: map[int64]int{}, refused: map[int64]int{}}
 }
 
-// add counts an answer, and reports whether the request was admitted.
+// add counts a response, and reports whether the request was admitted.
 func (s *spent) add(t testing.TB, a *answer) bool {
 	t.Helper()
 	s.mu.Lock()
@@ -248,39 +248,38 @@ func (s *spent) add(t testing.TB, a *answer) bool {
 	case a.code() == s.code:
 		s.refused[reset]++
 	default:
-		t.Errorf("answered with %d %s", a.StatusCode, a.body)
+		t.Errorf("got %d %s", a.StatusCode, a.body)
 	}
 	return false
 }
 
-// lose counts a request that got no answer, or 503.
+// lose counts a request without a response, or with 503.
 func (s *spent) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unknown++
 }
 
-// wantExact checks that no window admitted more than the quota, and each that refused
-// somebody admitted all of it. Each request that a node decided from memory, because the
-// database was silent for a second, may be one too many.
+// wantExact checks that no window admitted more than the quota, and that a window with rejected
+// requests admitted all of it. Each of the local requests, which a node counted in memory because the
+// database was silent for a second, may exceed the quota by one.
 func (s *spent) wantExact(t testing.TB, local int) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for reset, admitted := range s.admitted {
 		if admitted > s.quota+local || s.refused[reset] > 0 && admitted+s.unknown < s.quota {
-			t.Errorf("the window until %d admitted %d requests and refused %d; the quota is %d, and %d got no answer", reset, admitted, s.refused[reset], s.quota, s.unknown)
+			t.Errorf("window until %d: %d admitted, %d rejected, quota %d, %d without a response", reset, admitted, s.refused[reset], s.quota, s.unknown)
 		}
 	}
 	for reset, refused := range s.refused {
 		if s.admitted[reset]+s.unknown == 0 {
-			t.Errorf("the window until %d refused %d requests and admitted none", reset, refused)
+			t.Errorf("window until %d: %d rejected, none admitted", reset, refused)
 		}
 	}
 }
 
-// atOnce does something from so many goroutines, each with its number, until all have
-// returned.
+// atOnce calls do from count goroutines, each with its number, and waits for all.
 func atOnce(count int, do func(i int)) {
 	var all sync.WaitGroup
 	for i := range count {

@@ -14,19 +14,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// categoryCommand returns a command of petcat category, which uses the API.
+// categoryCommand returns a petcat category command, which uses the API.
 func categoryCommand(url string, k key, args ...string) *exec.Cmd {
 	cmd := command(append([]string{"category"}, args...)...)
 	cmd.Env = append(cmd.Env, "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key)
 	return cmd
 }
 
-// uses runs petcat category, which has to end with a code.
+// uses runs petcat category, which must exit with a code.
 func (n *node) uses(k key, code int, args ...string) outcome {
 	n.t.Helper()
 	o := finish(n.t, categoryCommand(n.api, k, args...))
 	if o.code != code {
-		n.t.Fatalf("petcat category %q ended with %d, want %d: %s%s", args, o.code, code, o.stdout, o.stderr)
+		n.t.Fatalf("petcat category %q exited with %d, want %d: %s%s", args, o.code, code, o.stdout, o.stderr)
 	}
 	return o
 }
@@ -38,7 +38,7 @@ func writeFile(t testing.TB, name, text string) (path string) {
 	return path
 }
 
-// TestCategoryCommands: one category by the command line, through the API.
+// TestCategoryCommands: the commands create, show, change and delete a category through the API.
 func TestCategoryCommands(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
@@ -48,19 +48,19 @@ func TestCategoryCommands(t *testing.T) {
 	var c category
 	must(t, json.Unmarshal([]byte(n.uses(k, exitDone, "get", "1", "--json").stdout), &c))
 	if c != (category{1, "Polecats", "Domestic ferrets"}) {
-		t.Errorf("it is %+v", c)
+		t.Errorf("category: %+v", c)
 	}
 	n.uses(k, exitDone, "delete", "1", "--yes")
 	if o := n.uses(k, exitFailed, "get", "1"); !strings.Contains(o.stderr, "404 not_found") {
-		t.Errorf("of a category that was deleted it says %q", o.stderr)
+		t.Errorf("deleted category: %q", o.stderr)
 	}
 	if o := n.uses(key{Key: "wrong"}, exitFailed, "list"); !strings.Contains(o.stderr, "401 invalid_api_key") {
-		t.Errorf("with a wrong key it says %q", o.stderr)
+		t.Errorf("wrong key: %q", o.stderr)
 	}
 }
 
-// TestImport: bad rows are named by their lines and stop nothing, the same file again creates
-// nothing, and what is exported can be imported elsewhere.
+// TestImport: bad rows are reported with their lines and skipped, importing the same file again creates
+// nothing, and exports can be imported elsewhere.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
@@ -70,11 +70,11 @@ func TestImport(t *testing.T) {
 		o := n.uses(k, exitData, "import", csv)
 		for _, line := range []string{csv + ":4:", csv + ":7:"} {
 			if !strings.Contains(o.stderr, line) {
-				t.Errorf("%s is not in %q", line, o.stderr)
+				t.Errorf("%q lacks %s", o.stderr, line)
 			}
 		}
 		if diff := cmp.Diff([]string{"Ferrets: Domestic\nferrets", "Twins: ", "Twins: "}, n.sayings(k)); diff != "" {
-			t.Errorf("the list (-want +got):\n%s", diff)
+			t.Errorf("list (-want +got):\n%s", diff)
 		}
 	}
 	for _, format := range []string{"csv", "json", "jsonl"} {
@@ -90,7 +90,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// sayings returns what all categories say, whatever their ids are.
+// sayings returns the sorted texts of all categories, without ids.
 func (n *node) sayings(k key) (all []string) {
 	n.t.Helper()
 	for _, c := range n.categories(k.Key) {
@@ -100,8 +100,8 @@ func (n *node) sayings(k key) (all []string) {
 	return all
 }
 
-// TestInterruptedImport: whoever interrupts an import, by Ctrl-C, by kill -9 or by the
-// server's end, runs the same command again, and each row is there once.
+// TestInterruptedImport: an import is interrupted by Ctrl-C, kill -9 or a dead server. After running the
+// same command again, each row exists once.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
 	const rows = 600
@@ -122,18 +122,18 @@ func TestInterruptedImport(t *testing.T) {
 		must(t, cmd.Process.Signal(end))
 		_ = cmd.Wait()
 		if code := cmd.ProcessState.ExitCode(); end == syscall.SIGINT && code != exitInterrupted && code != exitDone {
-			t.Errorf("interrupted, it ended with %d", code)
+			t.Errorf("interrupted import: exit code %d", code)
 		}
-		// What the dead import had sent is carried out before the next begins.
+		// Wait until the requests of the dead import are complete.
 		n.stop()
 		n = serve(t, place)
 		front.behind.Store(n)
 	}
 	if o := finish(t, categoryCommand(front.url(), k, "import", csv)); o.code != exitDone {
-		t.Errorf("the last one ended with %d: %s", o.code, o.stderr)
+		t.Errorf("last import: exit code %d: %s", o.code, o.stderr)
 	}
 	if left, err := os.ReadDir(filepath.Dir(csv)); err != nil || len(left) != 1 {
-		t.Errorf("the imports left %v in the folder of their file: %v", left, err)
+		t.Errorf("the imports left %v beside their file: %v", left, err)
 	}
 	names := map[string]int{}
 	for _, c := range n.categories(k.Key) {
@@ -141,7 +141,7 @@ func TestInterruptedImport(t *testing.T) {
 	}
 	for i := range rows {
 		if name := fmt.Sprintf("row %d", i); names[name] != 1 {
-			t.Errorf("%s is there %d times", name, names[name])
+			t.Errorf("%s exists %d times", name, names[name])
 		}
 	}
 	n.stop()

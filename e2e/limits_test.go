@@ -9,7 +9,7 @@ import (
 	rules "petcat"
 )
 
-// TestPlans: each plan's numbers are what its callers are told from the first answer on.
+// TestPlans: the first response has the numbers of the plan.
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -34,13 +34,13 @@ func TestPlans(t *testing.T) {
 		}
 		want := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, plan.perMinute, plan.perDay)
 		if got := a.Header.Get("RateLimit-Policy"); got != want {
-			t.Errorf("%s: RateLimit-Policy is %s; want %s", plan.flags[0], got, want)
+			t.Errorf("%s: RateLimit-Policy %s, want %s", plan.flags[0], got, want)
 		}
 	}
 }
 
-// TestLimitsAreExact: whatever many clients of one account send at once on its two keys,
-// each minute and each day admits exactly the quota.
+// TestLimitsAreExact: many concurrent clients with the two keys of one account are admitted exactly the
+// quota of each minute and day.
 func TestLimitsAreExact(t *testing.T) {
 	t.Parallel()
 	const quota, clients = 100, 16
@@ -55,7 +55,7 @@ func TestLimitsAreExact(t *testing.T) {
 		first := newKey(t, place, name, c.plan...)
 		second := petcatJSON[key](t, place, "key", "create", name)
 		spends := newSpent(quota, c.code)
-		n := serve(t, place, "--bans", "off") // these callers do not wait
+		n := serve(t, place, "--bans", "off") // the clients do not wait
 		atOnce(clients, func(i int) {
 			for refused := 0; refused < 10; {
 				if !spends.add(t, n.list([]string{first.Key, second.Key}[i%2])) {

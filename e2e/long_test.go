@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// asked returns a number that a variable of the environment asks for.
+// asked returns the number in an environment variable, or a default.
 func asked(t testing.TB, variable string, otherwise float64) float64 {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -22,7 +22,7 @@ func asked(t testing.TB, variable string, otherwise float64) float64 {
 	return n
 }
 
-// seeded returns what chance decides by, and logs its seed: PETCAT_SEED, or a fresh one.
+// seeded returns a random source, and logs its seed: PETCAT_SEED, or a new one.
 func seeded(t testing.TB) *rand.Rand {
 	t.Helper()
 	seed := uint64(asked(t, "PETCAT_SEED", float64(time.Now().UnixNano()>>20)))

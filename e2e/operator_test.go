@@ -14,20 +14,18 @@ import (
 	"testing"
 )
 
-// refusedStart is a server that cannot start: what is wrong, its exit code, and what the one
-// sentence says.
+// refusedStart is a failed start: the wrong flags, the exit code, and parts of the error message.
 type refusedStart struct {
 	flags []string
 	code  int
 	says  []string
 }
 
-// goism is what only a programmer understands.
+// goism matches text that only a programmer understands.
 var goism = regexp.MustCompile(`goroutine|panic|runtime error|\.go:|%!|&\{|0x[0-9a-f]|context |sql:|sqlite:|tls: |x509: |asn1|goose|bind: |errno|<nil>`)
 
-// TestRefusedStarts: a server that cannot start says why in one sentence for people, which
-// names what to change.
-func TestRefusedStarts(t *testing.T) {
+// TestFailedStarts: a server that cannot start prints one sentence with the reason and the remedy.
+func TestFailedStarts(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -62,37 +60,37 @@ func TestRefusedStarts(t *testing.T) {
 			n := launch(t, directory(t), c.flags...)
 			code, said := n.wait(), n.sentences()
 			if code != c.code || len(said) != 1 || !strings.HasPrefix(said[0], "petcat: ") || goism.MatchString(said[0]) || strings.Contains(said[0], "secret!") {
-				t.Fatalf("it ended with %d, want %d, and said %q", code, c.code, said)
+				t.Fatalf("exit code %d, want %d: %q", code, c.code, said)
 			}
 			for _, says := range c.says {
 				if !strings.Contains(said[0], says) {
-					t.Errorf("it does not say %q: %s", says, said[0])
+					t.Errorf("%q is missing: %s", says, said[0])
 				}
 			}
 		})
 	}
 }
 
-// TestFirstUseAtOnce: a script that makes all its accounts in parallel, before there is a
-// deployment, makes one deployment, and an id for each account.
-func TestFirstUseAtOnce(t *testing.T) {
+// TestConcurrentFirstUse: commands that create accounts concurrently, before there is a deployment,
+// create one deployment, and an id for each account.
+func TestConcurrentFirstUse(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
 		const accounts = 5
 		atOnce(accounts, func(i int) {
 			for _, args := range [][]string{{"init"}, {"account", "create", fmt.Sprint("account ", i), "--plan", "free"}} {
 				if o := run(t, placed(place, args...)...); o.code != exitDone {
-					t.Errorf("petcat %q ended with %d: %s", args, o.code, o.stderr)
+					t.Errorf("petcat %q exited with %d: %s", args, o.code, o.stderr)
 				}
 			}
 		})
 		if list := petcat(t, place, "account", "list"); strings.Count(list, "acct_") != accounts || !strings.Contains(list, fmt.Sprint("acct_", accounts)) {
-			t.Errorf("the accounts are\n%s", list)
+			t.Errorf("accounts:\n%s", list)
 		}
 	})
 }
 
-// TestUsage: the history is what the answers said, over a restart, and in CSV, too.
+// TestUsage: the usage history, also as CSV, matches the responses, also after a restart.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
@@ -111,14 +109,14 @@ func TestUsage(t *testing.T) {
 			Total struct{ Requests, Failed int64 }
 		}
 		if h := petcatJSON[history](t, place, "usage", "acme"); h.Total.Requests != 2*(each+1) || h.Total.Failed != 0 {
-			t.Errorf("the history has %+v", h)
+			t.Errorf("history: %+v", h)
 		}
 		type compared struct {
 			Name     string
 			Requests int64
 		}
 		if top := petcatJSON[[]compared](t, place, "usage", "--top"); len(top) != 1 || top[0] != (compared{"acme", 2 * (each + 1)}) {
-			t.Errorf("the top accounts are %+v", top)
+			t.Errorf("top accounts: %+v", top)
 		}
 		rows, err := csv.NewReader(strings.NewReader(petcat(t, place, "usage", "acme", "--by", "hour", "--csv"))).ReadAll()
 		must(t, err)
@@ -129,12 +127,12 @@ func TestUsage(t *testing.T) {
 			sum += n
 		}
 		if sum != 2*(each+1) {
-			t.Errorf("in CSV there are %d requests: %v", sum, rows)
+			t.Errorf("CSV: %d requests: %v", sum, rows)
 		}
 	})
 }
 
-// TestAudit: the audit log has what the commands did, in order, and its chain holds.
+// TestAudit: the audit log has the actions of the commands in order, and its chain is intact.
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
@@ -147,14 +145,14 @@ func TestAudit(t *testing.T) {
 			actions = append(actions, e.Action)
 		}
 		if got := strings.Join(actions, " "); got != "account.create key.create account.set_plan key.revoke" {
-			t.Errorf("the audit log has %s", got)
+			t.Errorf("audit log: %s", got)
 		}
 		petcat(t, place, "audit", "verify")
 	})
 }
 
-// TestOperatorLooks: health, doctor, config and log-level of a running node, and version.
-func TestOperatorLooks(t *testing.T) {
+// TestInspection: health, doctor, config and log-level with a running node, and version.
+func TestInspection(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
 		n := serve(t, place, "--bans", "shadow")
@@ -165,18 +163,18 @@ func TestOperatorLooks(t *testing.T) {
 		if o := run(t, append([]string{"health", "--json"}, admin...)...); o.code != exitDone || json.Unmarshal([]byte(o.stdout), &h) != nil || h.Status != "ready" {
 			t.Errorf("health: %+v", o)
 		}
-		// The data says where the node is, and the node how it was started.
+		// The data has the node's address, and the node its settings.
 		if o := run(t, placed(place, "config", "--running")...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
 			t.Errorf("config: %+v", o)
 		}
 		if link := petcat(t, place, "operator", "create", "ada", "--role", "admin"); !strings.Contains(link, "\n"+n.admin+"/console/sign-in#") {
-			t.Errorf("the link is not to the node at %s: %s", n.admin, link)
+			t.Errorf("the link is not for the node at %s: %s", n.admin, link)
 		}
 		if link := petcat(t, place, "account", "link", "acme"); !strings.Contains(link, "\n"+n.api+"/account/sign-in#") {
-			t.Errorf("the link is not to the node at %s: %s", n.api, link)
+			t.Errorf("the link is not for the node at %s: %s", n.api, link)
 		}
 		if o := run(t, placed(place, "doctor")...); !strings.Contains(o.stdout, "the node is ready") {
-			t.Errorf("doctor does not say that the node is ready: %+v", o)
+			t.Errorf("doctor does not report that the node is ready: %+v", o)
 		}
 		if o := run(t, "version"); o.code != exitDone || !strings.HasPrefix(o.stdout, "version ") {
 			t.Errorf("version: %+v", o)
@@ -184,20 +182,20 @@ func TestOperatorLooks(t *testing.T) {
 
 		lines := func() int { return strings.Count(n.log.String(), `"msg":"request"`) }
 		petcat(t, place, "log-level", "warn")
-		eventually(t, "the node follows", func() bool { return strings.Contains(n.log.String(), `"to":"WARN"`) })
+		eventually(t, "the node changes its level", func() bool { return strings.Contains(n.log.String(), `"to":"WARN"`) })
 		before := lines()
 		n.list(k.Key).want(t, http.StatusOK)
 		petcat(t, place, "log-level", "reset")
-		eventually(t, "the node is back", func() bool { return strings.Contains(n.log.String(), `"to":"INFO"`) })
+		eventually(t, "the node restores its level", func() bool { return strings.Contains(n.log.String(), `"to":"INFO"`) })
 		if now := lines(); now != before {
-			t.Errorf("%d requests are in the log that should not be", now-before)
+			t.Errorf("%d requests were logged at level warn", now-before)
 		}
 		n.list(k.Key).want(t, http.StatusOK)
 		eventually(t, "requests are logged again", func() bool { return lines() > before })
 
 		n.stop()
 		if o := run(t, append([]string{"health"}, admin...)...); o.code != exitFailed || !strings.Contains(o.stderr, "no node responds") {
-			t.Errorf("health of a node that has stopped: %+v", o)
+			t.Errorf("health of a stopped node: %+v", o)
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	rules "petcat"
 )
 
-// TestPetsAndOrders: what was acknowledged is there after a kill, for those who may see it,
-// and a deprecated operation says so.
+// TestPetsAndOrders: acknowledged pets and orders survive a kill, orders are visible only to their
+// account, and a deprecated operation has its headers.
 func TestPetsAndOrders(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -35,7 +35,7 @@ func TestPetsAndOrders(t *testing.T) {
 			want(other, http.MethodPost, orders, newOrder, http.StatusCreated, order, once),
 		} {
 			if got := a.Header.Get("Idempotent-Replayed"); got != replayed {
-				t.Errorf("Idempotent-Replayed is %q, want %q", got, replayed)
+				t.Errorf("Idempotent-Replayed %q, want %q", got, replayed)
 			}
 		}
 		want(other, http.MethodGet, pets, "", http.StatusOK, "["+rex+"]")
@@ -56,7 +56,7 @@ func TestPetsAndOrders(t *testing.T) {
 	a := n.do(http.MethodGet, "/v1/pets/1", "", by(k.Key)).want(t, status)
 	for _, name := range []string{"Deprecation", "Sunset", "X-Stability", "Link"} {
 		if a.Header.Get(name) == "" || name == "Link" && !strings.Contains(a.Header.Get(name), `rel="deprecation"`) {
-			t.Errorf("%s is %q", name, a.Header.Get(name))
+			t.Errorf("%s: %q", name, a.Header.Get(name))
 		}
 	}
 	n.stop()

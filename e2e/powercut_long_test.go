@@ -18,7 +18,7 @@ import (
 	"petcat/internal/disktest"
 )
 
-// cutDisk is a disk whose power is cut, mounted in a directory. It needs root and FUSE.
+// cutDisk is a disk with power cuts, mounted in a directory. It needs root and FUSE.
 type cutDisk struct {
 	*disktest.Disk
 	t       *testing.T
@@ -41,20 +41,19 @@ func (d *cutDisk) mount() {
 	must(d.t, err)
 }
 
-// restore gives the disk its power back, with what survived. Nobody may use it.
+// restore restores the power. The disk has the surviving data, and must not be in use.
 func (d *cutDisk) restore(random *rand.Rand) {
 	d.t.Helper()
-	eventually(d.t, "nobody uses the disk", func() bool { return d.unmount() == nil })
+	eventually(d.t, "the disk is not in use", func() bool { return d.unmount() == nil })
 	d.Restore(random)
 	d.mount()
 }
 
-// cutAt has the power fail in the nth operation from now on, and calls kill then. Cut is
-// closed when that has happened.
+// cutAt cuts the power in the nth operation from now, then calls kill and closes cut.
 func (d *cutDisk) cutAt(nth int, kill func()) (cut chan struct{}) {
 	cut = make(chan struct{})
 	d.CutWhen(func(o disktest.Op) bool {
-		if !strings.HasSuffix(o.File, "-shm") { // that is memory, and made anew
+		if !strings.HasSuffix(o.File, "-shm") { // shared memory, which is recreated
 			nth--
 		}
 		return nth <= 0
@@ -62,9 +61,9 @@ func (d *cutDisk) cutAt(nth int, kill func()) (cut chan struct{}) {
 	return cut
 }
 
-// TestPowerCuts cuts the power PETCAT_CUTS times, in random operations of the disk: of a server
-// that starts, creates, checkpoints and recovers from the last cut, and of commands. Whatever
-// was answered with 201 is there afterwards; what a command makes is whole, or not there.
+// TestPowerCuts cuts the power PETCAT_CUTS times in random disk operations of a server (start, creates,
+// checkpoints, recovery from the last cut) and of commands. Every acknowledged create survives, and
+// the files of a command are complete or absent.
 func TestPowerCuts(t *testing.T) {
 	random := seeded(t)
 	d := newDisk(t, 1<<30)
@@ -82,7 +81,7 @@ func TestPowerCuts(t *testing.T) {
 			number++
 			d.cutServer(random, place, client, k, known, fmt.Sprint("round-", number))
 		}
-		if cut%5 == 4 || random.IntN(3) > 0 { // else the next one is cut in its recovery, perhaps
+		if cut%5 == 4 || random.IntN(3) > 0 { // else the next cut may be in the recovery
 			n := serve(t, place)
 			known.check(t, func() []category { return n.categories(k.Key) })
 			n.stop()
@@ -92,13 +91,13 @@ func TestPowerCuts(t *testing.T) {
 			t.Fatalf("after %d power cuts", cut+1)
 		}
 	}
-	t.Logf("%d creates were acknowledged", known.size())
+	t.Logf("%d creates acknowledged", known.size())
 }
 
 // cutServer cuts the power of a server while clients create.
 func (d *cutDisk) cutServer(random *rand.Rand, place string, client *http.Client, k key, known *book, round string) {
 	d.t.Helper()
-	var started sync.Mutex // held until the server has a process
+	var started sync.Mutex // held until the server process exists
 	var n *node
 	started.Lock()
 	cut := d.cutAt(1+random.IntN(400), func() {
@@ -108,7 +107,7 @@ func (d *cutDisk) cutServer(random *rand.Rand, place string, client *http.Client
 	})
 	n = launch(d.t, place)
 	started.Unlock()
-	eventually(d.t, "it is ready, or has ended", func() bool { return n.saysReady() || n.hasEnded() })
+	eventually(d.t, "the node is ready or has exited", func() bool { return n.saysReady() || n.hasEnded() })
 	atOnce(4, func(w int) {
 		for i := 0; n.api != "" && !n.hasEnded(); i++ {
 			a, err := try(client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":"%s-%d-%d"}`, round, w, i)), by(k.Key))
@@ -128,7 +127,7 @@ func (d *cutDisk) cutServer(random *rand.Rand, place string, client *http.Client
 	d.restore(random)
 }
 
-// cutCommand cuts the power of init, restore or backup, if it comes to that.
+// cutCommand cuts the power during init, restore or backup, unless the command ends first.
 func (d *cutDisk) cutCommand(random *rand.Rand, number int, place, source string) {
 	d.t.Helper()
 	own := filepath.Join(d.dir, fmt.Sprint("own ", number))
@@ -152,7 +151,7 @@ func (d *cutDisk) cutCommand(random *rand.Rand, number int, place, source string
 	case 1:
 		if o := run(d.t, "account", "list", "--data", own); !strings.Contains(o.stdout, "acme") {
 			if done {
-				d.t.Errorf("what was restored is gone: %+v", o)
+				d.t.Errorf("the restored data is gone: %+v", o)
 			}
 			petcat(d.t, own, "restore", source)
 		}
@@ -160,7 +159,7 @@ func (d *cutDisk) cutCommand(random *rand.Rand, number int, place, source string
 		if _, err := os.Stat(backup); err == nil {
 			petcat(d.t, place, "verify", backup)
 		} else if done {
-			d.t.Errorf("a backup is gone that was made: %v", err)
+			d.t.Errorf("a complete backup is gone: %v", err)
 		}
 	}
 	must(d.t, os.RemoveAll(own))
@@ -175,8 +174,8 @@ func (n *node) hasEnded() bool {
 	}
 }
 
-// TestPowerCutFullDisk: on a full disk creates are refused, lists go on, and all is well when
-// there is room again.
+// TestPowerCutFullDisk: on a full disk creates are rejected and lists are served. The server recovers
+// when there is space again.
 func TestPowerCutFullDisk(t *testing.T) {
 	d := newDisk(t, 16<<20)
 	place := filepath.Join(d.dir, "data")
@@ -193,7 +192,7 @@ func TestPowerCutFullDisk(t *testing.T) {
 	}
 	must(t, f.Close())
 	known := newBook()
-	eventually(t, "creates are refused", func() bool {
+	eventually(t, "creates are rejected", func() bool {
 		a := n.create(k.Key, fmt.Sprint("category ", known.size()))
 		if a.StatusCode != http.StatusCreated {
 			a.wantError(t, http.StatusServiceUnavailable, rules.CodeServiceUnavailable)
@@ -210,8 +209,8 @@ func TestPowerCutFullDisk(t *testing.T) {
 	n.stop()
 }
 
-// TestPowerCutFailedSync: after a sync that failed nothing is acknowledged, and the process
-// ends; what was acknowledged is there at the next start.
+// TestPowerCutFailedSync: after a failed sync no create is acknowledged, and the process exits. Earlier
+// acknowledged creates are there after the next start.
 func TestPowerCutFailedSync(t *testing.T) {
 	d := newDisk(t, 1<<30)
 	place := filepath.Join(d.dir, "data")
@@ -227,16 +226,16 @@ func TestPowerCutFailedSync(t *testing.T) {
 	for range 20 {
 		a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(`{"name":"after"}`), by(k.Key))
 		if err == nil && a.StatusCode < http.StatusInternalServerError {
-			t.Errorf("a create is answered with %d", a.StatusCode)
+			t.Errorf("a create got %d", a.StatusCode)
 		}
 	}
 	if code := n.wait(); code != exitTryLater {
-		t.Errorf("it ended with %d: %q", code, n.sentences())
+		t.Errorf("exit code %d: %q", code, n.sentences())
 	}
 	d.Fail(nil)
 	n = serve(t, place)
 	if all := n.categories(k.Key); len(all) == 0 || all[0].Name != "before" {
-		t.Errorf("there are %v", all)
+		t.Errorf("categories: %v", all)
 	}
 	n.stop()
 }

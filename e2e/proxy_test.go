@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// door is an address that stays while the node behind it is replaced. It passes bytes on, so
-// what a node leaves unanswered its caller sees.
+// door is a fixed address for a node that is replaced. It only forwards bytes, so clients notice a
+// missing response.
 type door struct {
 	listener net.Listener
 	behind   atomic.Pointer[node]
@@ -57,15 +57,15 @@ func (d *door) pass(caller net.Conn) {
 	_, _ = io.Copy(caller, server)
 }
 
-// balancer is a small proxy as operators have one: it sends a request to a node that
-// /readyz says is ready, and to the next one where nobody takes the connection.
+// balancer is a small load balancer: it sends a request to a node that is ready by /readyz, or to the
+// next node if the connection fails.
 type balancer struct {
 	mu    sync.Mutex
 	nodes []*node // guarded by mu
 	turn  int     // guarded by mu
 }
 
-// newBalancer returns a proxy before nodes, and its URL.
+// newBalancer returns a load balancer for nodes, and its URL.
 func newBalancer(t testing.TB, nodes ...*node) (b *balancer, address string) {
 	t.Helper()
 	b = &balancer{nodes: nodes}
@@ -78,7 +78,7 @@ func newBalancer(t testing.TB, nodes ...*node) (b *balancer, address string) {
 	return b, server.URL
 }
 
-// replace puts a node in the place of another.
+// replace replaces a node.
 func (b *balancer) replace(old, next *node) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,7 +89,7 @@ func (b *balancer) replace(old, next *node) {
 	}
 }
 
-// next returns the node whose turn it is.
+// next returns the next node.
 func (b *balancer) next() *node {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +97,7 @@ func (b *balancer) next() *node {
 	return b.nodes[b.turn%len(b.nodes)]
 }
 
-// fresh opens a connection for each request: none is closed under one.
+// fresh opens a connection for each request, so that no idle connection is closed during one.
 var fresh = &http.Transport{DisableKeepAlives: true, DisableCompression: true}
 
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {

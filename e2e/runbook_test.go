@@ -23,13 +23,13 @@ func situations(t *testing.T) []string {
 	return sections
 }
 
-// machine runs the commands of the runbook. A directory replaces the file system's root, and
-// the test replaces systemd, the journal and the package manager.
+// machine runs the commands of the runbook, with a directory instead of the root of the file system, and
+// fakes for systemd, the journal and the package manager.
 type machine struct {
 	*node
 	dir     string
-	secret  string // the last key that a command printed
-	request string // the X-Request-Id of a response
+	secret  string // the last printed key
+	request string // an X-Request-Id
 }
 
 // newMachine starts a service with an operator.
@@ -58,7 +58,7 @@ func (m *machine) start(t *testing.T) {
 	m.node = serve(t, filepath.Join(m.dir, "data"), "--node-name", "web-2")
 }
 
-// run runs commands in a shell, which have to succeed.
+// run runs commands in a shell. They must succeed.
 func (m *machine) run(t *testing.T, commands string) (stdout string) {
 	t.Helper()
 	journal := filepath.Join(m.dir, "journal")
@@ -81,7 +81,7 @@ func (m *machine) run(t *testing.T, commands string) (stdout string) {
 	}
 	o := finish(t, cmd)
 	if o.code != exitDone {
-		t.Errorf("%s\nended with %d: %s%s", commands, o.code, o.stdout, o.stderr)
+		t.Errorf("%s\nexited with %d: %s%s", commands, o.code, o.stdout, o.stderr)
 	}
 	if secret := regexp.MustCompile(`pck_live_\w+`).FindString(o.stdout); secret != "" {
 		m.secret = secret
@@ -89,7 +89,7 @@ func (m *machine) run(t *testing.T, commands string) (stdout string) {
 	return o.stdout
 }
 
-// follow does what an example says.
+// follow runs an example.
 func (m *machine) follow(t *testing.T, x example) {
 	t.Helper()
 	if x.kind == "console" {
@@ -133,8 +133,8 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// TestRoleOfANode: a node needs no more rights in PostgreSQL than docs/scaling.md grants.
-func TestRoleOfANode(t *testing.T) {
+// TestNodeRole: a node needs only the PostgreSQL privileges in docs/scaling.md.
+func TestNodeRole(t *testing.T) {
 	t.Parallel()
 	place := database(t)
 	k := newKey(t, place, "acme", unlimited...)
@@ -142,7 +142,7 @@ func TestRoleOfANode(t *testing.T) {
 	must(t, err)
 	statements := regexp.MustCompile("(?s)```sql\n(.*?)```").FindStringSubmatch(string(text))
 	if statements == nil {
-		t.Fatal("docs/scaling.md grants no rights")
+		t.Fatal("docs/scaling.md grants no privileges")
 	}
 	server := sharedPostgres.Server(t)
 	server.Execute(t, place, statements[1])

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSecretsAreNowhere sends a key in every way that a client may get wrong, and looks for
-// it everywhere but where it was printed once; and for the database's password.
+// TestSecretsAreNowhere sends a key in every wrong way, and searches all output and files for it, and for
+// the database password.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2hunter2"
@@ -30,7 +30,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 			t.Helper()
 			for _, secret := range secrets {
 				if i := strings.Index(text, secret); i >= 0 {
-					t.Errorf("a secret is in %s: %.200q", where, text[max(0, i-100):])
+					t.Errorf("%s contains a secret: %.200q", where, text[max(0, i-100):])
 				}
 			}
 		}
@@ -78,7 +78,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		petcat(t, place, "backup", filepath.Join(backups, "a.backup"))
 		inFiles(backups)
 		if files != "" {
-			inFiles(files) // while the log of writes is there, and after it is gone
+			inFiles(files) // with the write-ahead log, and after it is removed
 		}
 		n.stop()
 		if files != "" {
@@ -88,6 +88,5 @@ func TestSecretsAreNowhere(t *testing.T) {
 	})
 }
 
-// randomOf returns the part of a key that nobody can guess. Its last characters are the hint
-// by which operators tell keys apart.
+// randomOf returns the random part of a key, without the last characters, which operators see.
 func randomOf(k key) string { return strings.TrimPrefix(k.Key, "pck_live_")[:28] }

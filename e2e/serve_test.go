@@ -12,59 +12,58 @@ import (
 	rules "petcat"
 )
 
-// TestServe: a first start makes a deployment, callers get what the contract says, and a
-// restart keeps all of it.
+// TestServe: the first start creates a deployment, responses match the contract, and a restart keeps the
+// data.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
 		n := serve(t, place)
 		const created = "new deployment created"
 		if !strings.Contains(n.log.String(), created) {
-			t.Errorf("the log does not say: %s", created)
+			t.Errorf("the log lacks %s", created)
 		}
 		k := n.newKey("acme", unlimited...)
 		if list := n.list(k.Key).want(t, http.StatusOK); string(list.body) != "[]" {
-			t.Errorf("an empty list is %s", list.body)
+			t.Errorf("empty list: %s", list.body)
 		}
 		dog := n.do(http.MethodPost, "/v1/categories", `{"id":7,"name":"dog","description":"barks"}`, by(k.Key)).want(t, http.StatusCreated)
 		n.create(k.Key, "cat").want(t, http.StatusCreated)
 		n.create(k.Key, "fish").want(t, http.StatusCreated)
 		if to := dog.Header.Get("Location"); to != "/v1/categories/1" {
-			t.Errorf("Location is %s", to)
+			t.Errorf("Location: %s", to)
 		}
 		n.do(http.MethodPatch, "/v1/categories/2", `{"name":"kitten"}`, by(k.Key)).want(t, http.StatusOK)
 		n.do(http.MethodDelete, "/v1/categories/3", "", by(k.Key)).want(t, http.StatusNoContent)
 		want := []category{{1, "dog", "barks"}, {2, "kitten", ""}}
 		if diff := cmp.Diff(want, n.categories(k.Key)); diff != "" {
-			t.Errorf("the list (-want +got):\n%s", diff)
+			t.Errorf("list (-want +got):\n%s", diff)
 		}
 		list := n.list(k.Key)
 		n.list(k.Key, header("If-None-Match", list.Header.Get("ETag"))).want(t, http.StatusNotModified)
 		page := n.do(http.MethodGet, "/v1/categories?limit=1", "", by(k.Key)).want(t, http.StatusOK)
 		if next := page.Header.Get("Link"); next != `</v1/categories?limit=1&after=1>; rel="next"` {
-			t.Errorf("the next page is at %s", next)
+			t.Errorf("next page: %s", next)
 		}
 		n.stop()
 
 		n = serve(t, place, "--init=false")
 		if strings.Contains(n.log.String(), created) {
-			t.Error("the second start says that it made a deployment")
+			t.Error("the second start created a deployment")
 		}
 		if diff := cmp.Diff(want, n.categories(k.Key)); diff != "" {
-			t.Errorf("the list after a restart (-want +got):\n%s", diff)
+			t.Errorf("list after the restart (-want +got):\n%s", diff)
 		}
 		var next category
 		n.create(k.Key, "bird").want(t, http.StatusCreated).decode(t, &next)
 		if next.ID != 4 {
-			t.Errorf("the next id is %d", next.ID)
+			t.Errorf("next id: %d", next.ID)
 		}
 		n.stop()
 	})
 }
 
-// TestEveryAnswer walks through the statuses that a caller meets; the client checks the form
-// of each.
-func TestEveryAnswer(t *testing.T) {
+// TestEveryStatus causes every status of the API. The client checks the form of each response.
+func TestEveryStatus(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
 	k := newKey(t, place, "acme", unlimited...)
@@ -76,7 +75,7 @@ func TestEveryAnswer(t *testing.T) {
 	once := header("Idempotency-Key", "once")
 	n.create(k.Key, "dog", once).want(t, http.StatusCreated)
 	if a := n.create(k.Key, "dog", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || len(n.categories(k.Key)) != 1 {
-		t.Errorf("a replay has the headers %v", a.Header)
+		t.Errorf("headers of a replay: %v", a.Header)
 	}
 	get := func(path string, changes ...change) *answer { return n.do(http.MethodGet, path, "", changes...) }
 	for _, c := range []struct {
@@ -111,8 +110,8 @@ func TestEveryAnswer(t *testing.T) {
 	}
 }
 
-// TestClosedLog: when nobody reads the log any more, the server goes on, counts what is lost
-// and ends as usual.
+// TestClosedLog: if the reader of the log exits, the server continues, counts the lost writes, and exits
+// normally.
 func TestClosedLog(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -126,7 +125,7 @@ func TestClosedLog(t *testing.T) {
 	n.awaitReady()
 	must(t, reader.Close())
 	k := n.newKey("acme", unlimited...)
-	eventually(t, "a write of the log fails", func() bool {
+	eventually(t, "a log write fails", func() bool {
 		n.list(k.Key).want(t, http.StatusOK)
 		return n.metric("petcat_log_writes_lost_total") > 0
 	})

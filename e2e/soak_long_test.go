@@ -15,16 +15,16 @@ import (
 	"petcat/internal/pgtest"
 )
 
-// series is what was measured of a node, again and again.
+// series is a series of measurements of a node.
 type series struct {
 	name    string
-	slack   float64 // by which it may grow
+	slack   float64 // allowed growth
 	read    func() float64
 	samples []float64
 }
 
-// grew reports whether what was measured last is more than what was measured first, by more
-// than a quarter and the slack: of each the median, without the first quarter, which warms up.
+// grew reports whether the last values exceed the first ones by more than a quarter plus the slack. It
+// compares medians, without the first quarter (warm-up).
 func (s *series) grew() (first, last float64, grew bool) {
 	warm := s.samples[len(s.samples)/4:]
 	median := func(part []float64) float64 {
@@ -35,8 +35,8 @@ func (s *series) grew() (first, last float64, grew bool) {
 	return first, last, last > first*1.25+s.slack
 }
 
-// TestSoak uses a cluster and a single node for PETCAT_HOURS while the cluster's database and
-// one of its nodes fail: nothing grows but the data, and scheduled backups are made to the end.
+// TestSoak uses a cluster and a single node for PETCAT_HOURS, while the cluster's database and one of its
+// nodes fail. Only the data grows, and scheduled backups are made to the end.
 func TestSoak(t *testing.T) {
 	postgres := pgtest.New(t)
 	t.Cleanup(postgres.Resume)
@@ -105,7 +105,7 @@ func TestSoak(t *testing.T) {
 			petcat(t, alone, "backup", file, "--quiet")
 		}
 		for _, n := range []*node{single, nodes[0], failing()} {
-			eventually(t, "the node is well", n.ready)
+			eventually(t, "the node is ready", n.ready)
 		}
 	}
 	close(stop)
@@ -123,15 +123,15 @@ func TestSoak(t *testing.T) {
 	made, err := filepath.Glob(filepath.Join(backups, "petcat-production-*"))
 	must(t, err)
 	if len(made) == 0 || len(made) > 3 {
-		t.Errorf("there are the backups %v", made)
+		t.Errorf("backups: %v", made)
 	}
 	for _, file := range made {
 		petcat(t, alone, "verify", file)
 	}
 }
 
-// use does what callers do: it creates a category and deletes it again, lists, goes beyond a
-// quota, and has a wrong key. Nothing may fail but while the database is away.
+// use creates and deletes a category, lists, exceeds a quota, and sends a wrong key. Requests may fail
+// only while the database is down.
 func use(t *testing.T, client *http.Client, n *node, k, small key, name string) {
 	t.Helper()
 	ask := func(method, path, body, secret string) *answer {

@@ -18,8 +18,7 @@ import (
 	"time"
 )
 
-// writeCertificate writes a self-signed pair for 127.0.0.1 with a name that tells it from
-// others.
+// writeCertificate writes a self-signed certificate for 127.0.0.1 with a name, and its key.
 func writeCertificate(t testing.TB, dir, name string) (certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -37,7 +36,7 @@ func writeCertificate(t testing.TB, dir, name string) (certFile, keyFile string)
 	must(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
 	must(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}), 0o600))
 	for _, file := range []string{certFile, keyFile} {
-		must(t, os.Chtimes(file, time.Time{}, time.Unix(1, 0))) // as in stores whose files have no times of their own
+		must(t, os.Chtimes(file, time.Time{}, time.Unix(1, 0))) // as in file systems without modification times
 	}
 	return certFile, keyFile
 }
@@ -51,8 +50,8 @@ func (n *node) shown(secret string) string {
 	return a.TLS.PeerCertificates[0].Subject.CommonName
 }
 
-// TestTLS: the API speaks HTTP/2 and HTTP/1.1 over TLS 1.2 and newer, and shows a renewed
-// certificate without a restart; one that cannot be used changes nothing.
+// TestTLS: the API supports HTTP/2 and HTTP/1.1 over TLS 1.2 and newer. It loads a renewed certificate
+// without a restart, and ignores an invalid one.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir, place := t.TempDir(), directory(t)
@@ -68,7 +67,7 @@ func TestTLS(t *testing.T) {
 	for protocol, major := range map[string]int{"h2": 2, "http/1.1": 1} {
 		n.client = newClient(t, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, NextProtos: []string{protocol}}, ForceAttemptHTTP2: major == 2})
 		if a := n.create(k.Key, "dog").want(t, http.StatusCreated); a.ProtoMajor != major {
-			t.Errorf("it spoke %s", a.Proto)
+			t.Errorf("protocol %s", a.Proto)
 		}
 	}
 	if conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
@@ -77,13 +76,13 @@ func TestTLS(t *testing.T) {
 	}
 
 	must(t, os.WriteFile(certFile, []byte("half a certi"), 0o600))
-	eventually(t, "the log says that it cannot be used", func() bool {
+	eventually(t, "the failed reload is logged", func() bool {
 		if name := n.shown(k.Key); name != "first" {
-			t.Fatalf("it shows the certificate %s", name)
+			t.Fatalf("the certificate is %s", name)
 		}
 		return strings.Contains(n.log.String(), "certificate reload failed")
 	})
 	writeCertificate(t, dir, "second")
-	eventually(t, "it shows the renewed certificate", func() bool { return n.shown(k.Key) == "second" })
+	eventually(t, "the renewed certificate is served", func() bool { return n.shown(k.Key) == "second" })
 	n.stop()
 }

@@ -24,46 +24,46 @@ func TestTortureKills(t *testing.T) {
 	onBothDatabases(t, func(t *testing.T, place string) { killOften(t, place, int(asked(t, "PETCAT_KILLS", 50))) })
 }
 
-// tortureQuota is what a small account of the torture may send in a minute.
+// tortureQuota is the quota per minute of a small account.
 const tortureQuota = 60
 
-// torture is a cluster in which things fail, and what is known of it.
+// torture is a cluster with injected faults, and its recorded results.
 type torture struct {
 	t        *testing.T
 	random   *rand.Rand
-	postgres *pgtest.Server // nil where the test lets the database fail
+	postgres *pgtest.Server // nil if the test controls the database itself
 	place    string
-	most     int // nodes at the same time
+	most     int // maximum number of nodes
 	k        key
 	small    []account
 	patient  key
 	client   *http.Client
 	known    *book
-	last     atomic.Int64 // the newest category that was acknowledged
+	last     atomic.Int64 // the newest acknowledged category
 
 	mu      sync.Mutex
-	nodes   []*node      // that are to be alive; guarded by mu
+	nodes   []*node      // that should be running; guarded by mu
 	faults  []fault      // guarded by mu
 	answers map[int]int  // by status; guarded by mu
 	stale   atomic.Int64 // lists with Age
 }
 
-// account is one with a small quota, and what became of its requests.
+// account is an account with a small quota, and the results of its requests.
 type account struct {
 	key
 	spends *spent
 }
 
-// fault is when something failed; of the database, or of a node alone.
+// fault is the time of a fault of the database or a node.
 type fault struct {
-	begin, end time.Time // end: zero while it lasts
+	begin, end time.Time // end is zero during the fault
 	database   bool
 	suspended  bool // a node
 }
 
-// TestTortureCluster lets nodes and their database be killed, hung and restarted at random for
-// PETCAT_MINUTES, under load: nothing that was acknowledged is lost, lists without an Age are
-// fresh, limits keep their bounds, who waits for Retry-After is admitted, and all heals.
+// TestTortureCluster kills, suspends and restarts nodes and their database at random for PETCAT_MINUTES
+// under load. No acknowledged create is lost, lists without Age are fresh, limits keep their bounds,
+// clients that wait for Retry-After are admitted, and everything recovers.
 func TestTortureCluster(t *testing.T) {
 	postgres := pgtest.New(t)
 	t.Cleanup(postgres.Resume)
@@ -77,7 +77,7 @@ func TestTortureCluster(t *testing.T) {
 	})
 }
 
-// newTorture starts three nodes, of at most so many.
+// newTorture starts three nodes. There may be at most most nodes.
 func newTorture(t *testing.T, place string, most int) *torture {
 	x := &torture{t: t, random: seeded(t), place: place, most: most, client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
 	x.k = newKey(t, x.place, "acme", unlimited...)
@@ -89,7 +89,7 @@ func newTorture(t *testing.T, place string, most int) *torture {
 	return x
 }
 
-// during uses the nodes while things fail, and then checks what was promised.
+// during uses the nodes while failures runs, then checks the results.
 func (x *torture) during(failures func()) {
 	t := x.t
 	stop := make(chan struct{})
@@ -114,7 +114,7 @@ func (x *torture) during(failures func()) {
 		use(20*time.Millisecond, func(random *rand.Rand, _ int) { x.look(random) })
 		use(10*time.Millisecond, func(random *rand.Rand, i int) { x.spend(random, x.small[i%len(x.small)]) })
 	}
-	var free time.Time // when the patient caller may send again
+	var free time.Time // when the patient client may send again
 	use(100*time.Millisecond, func(random *rand.Rand, _ int) { free = x.wait(random, x.patient, free) })
 
 	failures()
@@ -128,7 +128,7 @@ func (x *torture) during(failures func()) {
 	for _, n := range x.nodes {
 		n.stop()
 	}
-	t.Logf("%d faults; %d creates acknowledged; %d lists had an Age; answers by status: %v", len(x.faults), x.known.size(), x.stale.Load(), x.answers)
+	t.Logf("%d faults; %d creates acknowledged; %d lists had an Age; responses by status: %v", len(x.faults), x.known.size(), x.stale.Load(), x.answers)
 }
 
 // any returns a node.
@@ -138,8 +138,8 @@ func (x *torture) any(random *rand.Rand) *node {
 	return x.nodes[random.IntN(len(x.nodes))]
 }
 
-// ask sends a request to some node; nil means that there was no answer. Nothing but 503 may
-// fail.
+// ask sends a request to a random node. It returns nil without a response. The only allowed server
+// error is 503.
 func (x *torture) ask(random *rand.Rand, path string, k key) *answer {
 	a, err := try(x.client, http.MethodGet, x.any(random).api+path, nil, by(k.Key))
 	if err != nil {
@@ -149,12 +149,12 @@ func (x *torture) ask(random *rand.Rand, path string, k key) *answer {
 	x.answers[a.StatusCode]++
 	x.mu.Unlock()
 	if a.StatusCode >= http.StatusInternalServerError && a.StatusCode != http.StatusServiceUnavailable {
-		x.t.Errorf("%s is answered with %d %s", path, a.StatusCode, a.body)
+		x.t.Errorf("%s got %d %s", path, a.StatusCode, a.body)
 	}
 	return a
 }
 
-// create creates a category, in as many attempts as it takes, each at any node.
+// create creates a category, with retries on random nodes.
 func (x *torture) create(random *rand.Rand, name string) {
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
 		a, err := try(x.client, http.MethodPost, x.any(random).api+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)), by(x.k.Key), header("Idempotency-Key", name))
@@ -170,7 +170,7 @@ func (x *torture) create(random *rand.Rand, name string) {
 	x.t.Errorf("%s was not created within five minutes", name)
 }
 
-// look asks for the newest category in the list, on any node.
+// look checks that the list of a random node contains the newest category.
 func (x *torture) look(random *rand.Rand) {
 	newest := x.last.Load()
 	if newest == 0 {
@@ -189,7 +189,7 @@ func (x *torture) look(random *rand.Rand) {
 	}
 }
 
-// spend sends a request of a small account, which does not wait.
+// spend sends a request of a small account without waiting.
 func (x *torture) spend(random *rand.Rand, a account) {
 	answer := x.ask(random, "/v1/categories?limit=1", a.key)
 	if answer == nil || answer.StatusCode == http.StatusServiceUnavailable {
@@ -199,8 +199,8 @@ func (x *torture) spend(random *rand.Rand, a account) {
 	a.spends.add(x.t, answer)
 }
 
-// wait sends a request of a caller who waits as long as he is told, and returns until when he
-// has to. He is alone on his account, so he is then admitted.
+// wait sends a request of a client that waits for Retry-After, and returns the end of the wait. The
+// client is the only one of its account, so the request is admitted.
 func (x *torture) wait(random *rand.Rand, k key, free time.Time) time.Time {
 	if time.Now().Before(free) {
 		return free
@@ -210,7 +210,7 @@ func (x *torture) wait(random *rand.Rand, k key, free time.Time) time.Time {
 		return time.Time{}
 	}
 	if a.StatusCode == http.StatusTooManyRequests && !free.IsZero() && !x.touched(time.Now().Add(-time.Minute), time.Now()).suspended {
-		x.t.Errorf("who waited is refused: %s", a.body)
+		x.t.Errorf("a client that waited was rejected: %s", a.body)
 	}
 	until := time.Now().Add(time.Duration(a.number(x.t, "Retry-After")) * time.Second)
 	if a.StatusCode != http.StatusTooManyRequests {
@@ -219,7 +219,7 @@ func (x *torture) wait(random *rand.Rand, k key, free time.Time) time.Time {
 	return until
 }
 
-// fail lets something fail for a random while.
+// fail causes a random fault for a random time.
 func (x *torture) fail() {
 	x.t.Helper()
 	<-time.After(time.Duration(x.random.IntN(4000)) * time.Millisecond)
@@ -232,7 +232,7 @@ func (x *torture) fail() {
 		x.postgres.Kill()
 		<-time.After(long / 5)
 		must(x.t, x.postgres.Start(x.t.Context()))
-	case 1: // it restarts in order
+	case 1: // it restarts
 		x.postgres.Stop()
 		must(x.t, x.postgres.Start(x.t.Context()))
 	case 2: // it hangs
@@ -242,7 +242,7 @@ func (x *torture) fail() {
 	case 3: // a node is killed
 		n.kill()
 		x.replace(i)
-	case 4: // a node is restarted in order
+	case 4: // a node restarts
 		x.take(i)
 		n.stop()
 		x.add()
@@ -250,7 +250,7 @@ func (x *torture) fail() {
 		n.signal(syscall.SIGSTOP)
 		<-time.After(long / 2)
 		n.signal(syscall.SIGCONT)
-	case 6: // there is one node more, or one less
+	case 6: // a node is added or removed
 		if len(x.nodes) < x.most {
 			x.add()
 		} else {
@@ -261,7 +261,7 @@ func (x *torture) fail() {
 	end()
 }
 
-// begin notes that something fails, until end is called.
+// begin records a fault until end is called.
 func (x *torture) begin(f fault) (end func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -275,7 +275,7 @@ func (x *torture) begin(f fault) (end func()) {
 	}
 }
 
-// add starts one more node.
+// add starts another node.
 func (x *torture) add() {
 	n := serve(x.t, x.place, "--bans", "off")
 	x.mu.Lock()
@@ -283,20 +283,20 @@ func (x *torture) add() {
 	x.nodes = append(x.nodes, n)
 }
 
-// take takes a node out of what is used.
+// take removes a node from use.
 func (x *torture) take(i int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.nodes = slices.Delete(slices.Clone(x.nodes), i, i+1)
 }
 
-// replace starts a node in the place of a dead one.
+// replace replaces a dead node.
 func (x *torture) replace(i int) {
 	x.take(i)
 	x.add()
 }
 
-// heal waits until all is well.
+// heal waits until all nodes are healthy.
 func (x *torture) heal() {
 	x.t.Helper()
 	for i := range x.nodes {
@@ -304,15 +304,15 @@ func (x *torture) heal() {
 		end := time.Now().Add(2 * time.Minute)
 		for a, err := n.tryAdmin("/readyz"); err != nil || a.StatusCode != http.StatusOK || n.list(x.k.Key).StatusCode != http.StatusOK; a, err = n.tryAdmin("/readyz") {
 			if time.Now().After(end) {
-				x.t.Fatalf("a node is not well after two minutes: %v", err)
+				x.t.Fatalf("a node is unhealthy after two minutes: %v", err)
 			}
 			<-time.After(50 * time.Millisecond)
 		}
 	}
 }
 
-// touched tells what failed between two moments, each fault with some seconds until it was
-// noticed that it is over.
+// touched returns the faults between two times. Each fault includes the seconds until its end was
+// detected.
 func (x *torture) touched(from, to time.Time) (all fault) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -325,7 +325,7 @@ func (x *torture) touched(from, to time.Time) (all fault) {
 	return all
 }
 
-// checkLimits holds what was admitted in each minute against what docs/scaling.md allows.
+// checkLimits compares the admitted requests of each minute with the bounds in docs/scaling.md.
 func (x *torture) checkLimits() {
 	x.t.Helper()
 	minutes, exact, most := 0, 0, 0
@@ -346,7 +346,7 @@ func (x *torture) checkLimits() {
 				exact++
 			}
 			if admitted > bound {
-				x.t.Errorf("%s was admitted %d times in the minute until %s; the bound is %d (%+v)", a.ID, admitted, end.UTC(), bound, failed)
+				x.t.Errorf("%s: %d requests in the minute until %s, bound %d (%+v)", a.ID, admitted, end.UTC(), bound, failed)
 			}
 		}
 	}
