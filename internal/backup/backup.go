@@ -1,11 +1,11 @@
-// Package backup makes, checks and schedules backups. A backup is a SQLite file with the
-// tables of a deployment, whichever database the deployment is on, and one table more:
+// Package backup creates, verifies and schedules backups. A backup of either database is a SQLite
+// file with the tables of the deployment and one more table:
 //
 //	checksum(table_name, rows, sha256)
 //
-// It is written last, so a file without it is no finished backup. It has a row for each other
-// table: the SHA-256 of all of its rows, by primary key, each as SQLite's quote() writes its
-// columns, with commas between them and a line feed at the end.
+// The table checksum is written last, so a file without it is not a finished backup. It has a row
+// for each other table, with the SHA-256 of its rows by primary key. The text of a row is the
+// output of SQLite's quote() for each column, separated by commas and ended by a line feed.
 package backup
 
 import (
@@ -28,24 +28,24 @@ import (
 
 // Source is a store that can be backed up.
 type Source interface {
-	// Backup copies all tables into an empty file, as of one moment, while others go on
-	// writing.
+	// Backup copies all tables into an empty file, in one snapshot, during concurrent
+	// writes.
 	Backup(ctx context.Context, to store.Copy) error
 }
 
 // Info describes a backup.
 type Info struct {
-	Program     string             `json:"petcat"` // the version that made it
+	Program     string             `json:"petcat"` // version of petcat
 	TakenAt     time.Time          `json:"taken_at"`
 	Environment petcat.Environment `json:"environment"`
-	Dataset     string             `json:"dataset"`  // the dataset name of the data that was copied
-	Revision    int64              `json:"revision"` // the last one
+	Dataset     string             `json:"dataset"`  // name
+	Revision    int64              `json:"revision"` // the last revision
 	Rows        map[string]int64   `json:"rows"`     // of each table
 	Size        int64              `json:"size"`     // in bytes
 }
 
-// Create makes a backup in an empty file. After an error the file is worth nothing. Syncing
-// it is up to the caller.
+// Create creates a backup in an empty file. The caller must sync the file. After an error, the
+// file is unusable.
 func Create(ctx context.Context, path string, from Source, program string, now time.Time) (i Info, err error) {
 	f := &File{path: path}
 	err = from.Backup(ctx, f)
@@ -58,9 +58,9 @@ func Create(ctx context.Context, path string, from Source, program string, now t
 	return i, sqlite.WithCause(errors.Join(err, f.Close()), path)
 }
 
-// Verify reads all of a backup. It returns one sentence for each fault, none for a sound
-// backup; the zero Info for a damaged file; and a [petcat.UnusableError] for a file that is no
-// finished backup of petcat.
+// Verify reads all of a backup. It returns one sentence for each fault, and the zero Info if the
+// file is damaged. It returns a [petcat.UnusableError] if the file is not a finished backup of
+// petcat.
 func Verify(ctx context.Context, path string) (i Info, findings []string, err error) {
 	f, err := Open(ctx, path)
 	if err != nil {
@@ -68,7 +68,7 @@ func Verify(ctx context.Context, path string) (i Info, findings []string, err er
 	}
 	defer func() { _ = f.Close() }()
 	if findings, err = f.file.Integrity(); err != nil || len(findings) > 0 {
-		return i, findings, err // the pages of a damaged file may lead in a circle
+		return i, findings, err // reading a damaged file may never end
 	}
 	i, err = f.info()
 	if err == nil {
@@ -81,33 +81,33 @@ func Verify(ctx context.Context, path string) (i Info, findings []string, err er
 			findings = append(findings, fault)
 		}
 	}
-	if err != nil && ctx.Err() == nil { // nothing else uses the file, so the file is the reason
-		return i, append(findings, "not every row can be read: "+err.Error()), nil
+	if err != nil && ctx.Err() == nil { // nothing else uses the file, so it is damaged
+		return i, append(findings, "some rows cannot be read: "+err.Error()), nil
 	}
 	return i, findings, err
 }
 
-// File is a backup, or the beginning of one. It implements [store.Copy] for one goroutine.
+// File is a finished or unfinished backup. It implements [store.Copy], for one goroutine.
 type File struct {
 	path string
-	file *sqlite.File // nil: nothing was read or written yet
+	file *sqlite.File // nil until it is opened
 }
 
-// Open opens a backup for reading. It returns a [petcat.UnusableError] if it is no finished backup
-// of petcat.
+// Open opens a backup for reading. It returns a [petcat.UnusableError] if the file is not a finished
+// backup of petcat.
 func Open(ctx context.Context, path string) (*File, error) {
 	file, err := sqlite.ReadBackup(ctx, path)
 	return &File{path, file}, err
 }
 
-// Close closes the file. What was not committed is lost.
+// Close closes the file without a commit.
 func (f *File) Close() error { return f.file.Close() }
 
 // Path implements [store.Copy].
 func (f *File) Path() string { return f.path }
 
-// Tables implements [store.Copy]. It returns all tables but checksum, in the order in which they
-// were created. A file that was not opened before is opened for writing, in one transaction.
+// Tables implements [store.Copy]. It returns all tables except checksum, in the order of their
+// creation. If the file is not open, Tables opens it for writing, in one transaction.
 func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 	if f.file == nil {
 		if f.file, err = sqlite.EditFile(ctx, f.path); err != nil {
@@ -133,7 +133,7 @@ func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 
 // Fill implements [store.Copy].
 func (f *File) Fill(t store.Table, rows iter.Seq2[[]any, error]) error {
-	if _, err := f.file.Exec(`DELETE FROM ` + t.Name); err != nil { // what the migrations wrote
+	if _, err := f.file.Exec(`DELETE FROM ` + t.Name); err != nil { // rows of the migrations
 		return err
 	}
 	var some [][]any
@@ -172,9 +172,9 @@ func (f *File) Rows(t store.Table) iter.Seq2[[]any, error] {
 	}
 }
 
-// finish writes what a backup has beside the copied tables.
+// finish completes a backup after the tables were copied.
 func (f *File) finish(ctx context.Context, program string, now time.Time) error {
-	if _, err := f.Tables(ctx); err != nil { // it opens what SQLite has copied
+	if _, err := f.Tables(ctx); err != nil { // opens a copy made by SQLite
 		return err
 	}
 	if err := store.Strip(f.file, now, program); err != nil {
@@ -198,16 +198,16 @@ func (f *File) finish(ctx context.Context, program string, now time.Time) error 
 	return err
 }
 
-// schemaTable has the texts of the tables, and no data.
+// schemaTable is a table with the schema, without data.
 const schemaTable = "sqlite_schema"
 
-// sum is what the table checksum says of a table.
+// sum is a row of the table checksum.
 type sum struct {
 	rows   int64
 	sha256 string
 }
 
-// computed returns the sums of all tables and of the schema, by table.
+// computed computes the sums of all tables and of the schema, by table.
 func (f *File) computed(ctx context.Context) (map[string]sum, error) {
 	tables, err := f.Tables(ctx)
 	if err != nil {
@@ -251,7 +251,7 @@ func (f *File) written() (map[string]sum, error) {
 	return sums, err
 }
 
-// compare compares the tables with what the table checksum says of them.
+// compare compares the tables with the table checksum.
 func (f *File) compare(ctx context.Context) (findings []string, err error) {
 	written, err := f.written()
 	if err != nil {
@@ -265,13 +265,13 @@ func (f *File) compare(ctx context.Context) (findings []string, err error) {
 	maps.Copy(both, written)
 	for _, table := range slices.Sorted(maps.Keys(both)) {
 		if now, was := computed[table], written[table]; now != was {
-			findings = append(findings, fmt.Sprintf("%s: its %d rows are not the %d that were backed up", table, now.rows, was.rows))
+			findings = append(findings, fmt.Sprintf("%s: the rows have changed since the backup (now %d rows, then %d)", table, now.rows, was.rows))
 		}
 	}
 	return findings, nil
 }
 
-// info reads what a backup says about itself.
+// info returns the description of a backup.
 func (f *File) info() (Info, error) {
 	const query = `SELECT e.value, d.value, t.value, p.value, c.revision, page_count * page_size
 		FROM meta AS e, meta AS d, meta AS t, meta AS p, counter AS c, pragma_page_count, pragma_page_size

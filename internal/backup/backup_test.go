@@ -37,7 +37,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// database is a store of either kind.
+// database is a store on SQLite or PostgreSQL.
 type database interface {
 	Store
 	petcat.AccountStore
@@ -72,15 +72,15 @@ func createAccount(t testing.TB, s database, name string) petcat.AccountID {
 	return a.ID
 }
 
-// leftOut are the tables that are not filled: what has a fixed row, and what no backup has.
+// leftOut are the tables that fill skips: tables with fixed rows, and tables that backups exclude.
 const leftOut = `'meta', 'counter', 'audit', 'nodes', 'sessions', 'sign_in_links'`
 
-// fill adds rows to every table, whatever its columns are.
+// fill adds rows to every other table.
 func fill(t testing.TB, s *sqlite.Store, rows int) {
 	t.Helper()
 	createAccount(t, s, "zoo") // with an audit entry
 	must(t, s.Change(t.Context(), "fill", func(tx *store.Tx) error {
-		statements := make(map[string][2]string) // by table: its columns, its values
+		statements := make(map[string][2]string) // columns and values by table
 		var tables []string
 		err := tx.Query(func(scan store.Scan) error {
 			var table, column, kind string
@@ -125,7 +125,7 @@ func fill(t testing.TB, s *sqlite.Store, rows int) {
 	}))
 }
 
-// take makes a sound backup.
+// take makes a backup without faults.
 func take(t testing.TB, from Source) (string, Info) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.backup")
@@ -135,7 +135,7 @@ func take(t testing.TB, from Source) (string, Info) {
 	i, findings, err := Verify(t.Context(), path)
 	must(t, err)
 	if len(findings) > 0 || i.Program != "test" || !i.TakenAt.Equal(noon) {
-		t.Fatalf("the backup is %+v, with the faults %q", i, findings)
+		t.Fatalf("got the backup %+v with the faults %q", i, findings)
 	}
 	return path, i
 }
@@ -155,7 +155,7 @@ func restoreSQLite(t testing.TB, data, path string) error {
 	return sqlite.Restore(t.Context(), dir, operator, path, clocktest.NewManual(noon))
 }
 
-// TestMove: all rows of all tables are the same on the other database, and back again.
+// TestMove: all rows are equal after a move to the other database and back.
 func TestMove(t *testing.T) {
 	const rows = 3
 	path, first := take(t, filled(t, rows))
@@ -197,7 +197,7 @@ func TestMove(t *testing.T) {
 				t.Errorf("the checksums differ (-want +got):\n%s", diff)
 			}
 			if id := createAccount(t, back, "next"); id != rows+1 {
-				t.Errorf("the next account is %s", id)
+				t.Errorf("the next account has the id %s", id)
 			}
 		})
 	}
@@ -210,9 +210,8 @@ func filled(t testing.TB, rows int) *sqlite.Store {
 	return s
 }
 
-// TestLeftOut: nobody can sign in with what a backup contains, and nothing of it is left in
-// the file.
-func TestLeftOut(t *testing.T) {
+// TestSecretsAreExcluded: backups contain no sessions or links, not even in free pages.
+func TestSecretsAreExcluded(t *testing.T) {
 	s := filled(t, 1)
 	secret := strings.Repeat("sign me in", 4)
 	must(t, s.Change(t.Context(), "sign in", func(tx *store.Tx) error {
@@ -230,7 +229,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestUnderLoad: a backup is of one moment, whatever is written meanwhile.
+// TestUnderLoad: a backup is a consistent snapshot during writes.
 func TestUnderLoad(t *testing.T) {
 	for name, open := range map[string]func() database{
 		"SQLite":     func() database { return openSQLite(t, t.TempDir()) },
@@ -254,7 +253,7 @@ func TestUnderLoad(t *testing.T) {
 			for taken, seen := 0, int64(0); (taken < 3 || seen < 10) && !t.Failed(); taken++ {
 				_, i := take(t, s)
 				if seen = i.Rows["categories"]; i.Rows["idempotency_keys"] != seen || i.Revision < seen {
-					t.Errorf("the backup is not of one moment: %+v", i)
+					t.Errorf("the backup is not a consistent snapshot: %+v", i)
 				}
 			}
 			cancel()
@@ -263,13 +262,13 @@ func TestUnderLoad(t *testing.T) {
 	}
 }
 
-// TestRestoreNeedsAnEmptyPlace: data is never replaced, and a fresh disk is empty.
-func TestRestoreNeedsAnEmptyPlace(t *testing.T) {
+// TestRestoreTarget: a restore never replaces data, and accepts a new disk.
+func TestRestoreTarget(t *testing.T) {
 	path, _ := take(t, filled(t, 1))
 	wantError := func(err error, text string) {
 		t.Helper()
 		if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || !strings.Contains(e.Message, text) {
-			t.Errorf("the restore ended with %v, want %q", err, text)
+			t.Errorf("the restore returned %v, want %q", err, text)
 		}
 	}
 	data := t.TempDir()
@@ -288,8 +287,8 @@ func TestRestoreNeedsAnEmptyPlace(t *testing.T) {
 	wantError(s.Restore(t.Context(), operator, openFile(t, path)), "already contains data")
 }
 
-// TestRefused: what is no finished backup of this or an earlier version.
-func TestRefused(t *testing.T) {
+// TestUnusableFiles: files that are not finished backups of this or an earlier version.
+func TestUnusableFiles(t *testing.T) {
 	path, _ := take(t, filled(t, 1))
 	good, err := os.ReadFile(path)
 	must(t, err)
@@ -297,10 +296,10 @@ func TestRefused(t *testing.T) {
 		"unfinished":  {`DROP TABLE checksum`, "it is not a finished backup"},
 		"newer":       {`PRAGMA user_version = 9999`, "it was written by a newer petcat"},
 		"foreign":     {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
-		"fewer rows":  {`DELETE FROM bans`, "bans: its 0 rows are not the 1 that were backed up"},
-		"changed":     {`UPDATE categories SET name = name || '!'`, "categories: its 1 rows are not the 1 that were backed up"},
+		"fewer rows":  {`DELETE FROM bans`, "bans: the rows have changed since the backup (now 0 rows, then 1)"},
+		"changed":     {`UPDATE categories SET name = name || '!'`, "categories: the rows have changed since the backup (now 1 rows, then 1)"},
 		"less":        {`DROP TABLE key_uses`, "key_uses: its 0 rows are not the 1"},
-		"more":        {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: its "},
+		"more":        {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: the rows have changed"},
 		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not have the hash"},
 		"reference":   {`UPDATE pets SET category_id = 99`, "pets: row 1 refers to a row of categories that does not exist"},
 	} {
@@ -313,14 +312,14 @@ func TestRefused(t *testing.T) {
 			must(t, errors.Join(err, db.Close()))
 			_, findings, err := Verify(t.Context(), path)
 			if got := strings.Join(findings, "\n") + fmt.Sprint(err); !strings.Contains(got, c.want) {
-				t.Errorf("verify says %s, want %s", got, c.want)
+				t.Errorf("verify returned %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-// TestTableThatCannotBeRead: the comparison of a file says so, and compares nothing.
-func TestTableThatCannotBeRead(t *testing.T) {
+// TestUnreadableTable: compare returns an error and no findings.
+func TestUnreadableTable(t *testing.T) {
 	path, _ := take(t, filled(t, 3))
 	var page, size int64
 	good := openFile(t, path)
@@ -345,7 +344,7 @@ func dump(t testing.TB, path string) (string, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if damage, err := f.file.Integrity(); err != nil || len(damage) > 0 {
-		return "", fmt.Errorf("%q, %w", damage, err) // reading it might never end
+		return "", fmt.Errorf("%q, %w", damage, err) // reading a damaged file may never end
 	}
 	sums, err := f.written()
 	if err != nil {
@@ -365,8 +364,8 @@ func dump(t testing.TB, path string) (string, error) {
 	return text.String(), err
 }
 
-// wantNamed flips the bit at a place of a backup, and checks that verify finds it if any row
-// reads differently or the file cannot be read. It reports whether that is so.
+// wantNamed flips a bit of a backup, and checks that verify finds the fault if a row changed or the
+// file is unreadable. It reports whether that is the case.
 func wantNamed(t testing.TB, good []byte, want string, place int) (altered bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.backup")
@@ -383,8 +382,7 @@ func wantNamed(t testing.TB, good []byte, want string, place int) (altered bool)
 	return true
 }
 
-// TestFlippedBits: a changed bit that alters a row is found. Ten places are tried, of which
-// some are in rows.
+// TestFlippedBits: verify finds flipped bits that alter a row. Some of the ten places are in rows.
 func TestFlippedBits(t *testing.T) {
 	path, _ := take(t, filled(t, 50))
 	good, err := os.ReadFile(path)
@@ -406,6 +404,6 @@ func TestFlippedBits(t *testing.T) {
 		}
 	}
 	if altered < 6 {
-		t.Errorf("%d of %d places altered anything", altered, len(places))
+		t.Errorf("%d of %d places altered the data", altered, len(places))
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestFlippedBitsAtRandom is [TestFlippedBits] at a thousand random places.
+// TestFlippedBitsAtRandom is [TestFlippedBits] with a thousand random places.
 func TestFlippedBitsAtRandom(t *testing.T) {
 	path, _ := take(t, filled(t, 300))
 	good, err := os.ReadFile(path)

@@ -20,41 +20,41 @@ import (
 )
 
 const (
-	// checkEvery is how often a node checks whether a backup is due: another node may have
+	// checkEvery is the time between checks whether a backup is due: another node may have
 	// made one.
 	checkEvery = time.Minute
-	// retryAfter is how long a node waits after a failure, at most an interval.
+	// retryAfter is the delay after a failure, if the interval is not shorter.
 	retryAfter = 10 * time.Minute
-	// lastNote is the name of the note about the last good backup.
+	// lastNote is the name of the note about the last successful backup.
 	lastNote = "scheduled_backup"
 )
 
-// Notes are short texts that all nodes share.
+// Notes stores short texts that all nodes share.
 type Notes interface {
 	Note(ctx context.Context, name string) (string, error)
 	SetNote(ctx context.Context, name, text string) error
 }
 
-// Store is the data that a [Schedule] backs up.
+// Store is the store that a [Schedule] backs up.
 type Store interface {
 	Source
 	Notes
 	Environment() petcat.Environment
 	Dataset() string
-	// Alone runs fn unless another node runs one, and reports whether it did.
+	// Alone calls fn unless another node is in Alone, and reports whether it called fn.
 	Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error)
 }
 
-// Made is a scheduled backup that was verified and that the command took.
+// Made is a scheduled backup after its verification and the command.
 type Made struct {
-	TakenAt time.Time `json:"taken_at"` // the moment of the copy
-	Host    string    `json:"host"`     // the machine that made it
-	File    string    `json:"file"`     // its path there
+	TakenAt time.Time `json:"taken_at"` // time of the copy
+	Host    string    `json:"host"`     // machine
+	File    string    `json:"file"`     // path on the machine
 	Size    int64     `json:"size"`     // in bytes
-	Seconds float64   `json:"seconds"`  // that it took, with the verification
+	Seconds float64   `json:"seconds"`  // duration, including verification
 }
 
-// LastMade returns the last good backup of any node, the zero value before the first.
+// LastMade returns the last successful backup of any node, or the zero value.
 func LastMade(ctx context.Context, notes Notes) (last Made, err error) {
 	text, err := notes.Note(ctx, lastNote)
 	if err == nil && text != "" {
@@ -63,17 +63,16 @@ func LastMade(ctx context.Context, notes Notes) (last Made, err error) {
 	return last, err
 }
 
-// Schedule makes backups at intervals: on one node at a time, while the service runs. A
-// backup counts when it was verified and the command took it; only then are older ones
-// removed. Call Check repeatedly, each time after what UntilCheck returns; both are for one
-// goroutine.
+// Schedule makes backups at intervals, on one node at a time. A backup is successful when it was
+// verified and the command succeeded; only then are old backups deleted. Call Check repeatedly,
+// with the delay UntilCheck between the calls, from one goroutine.
 type Schedule struct {
 	Store   Store
 	Folder  string        // an absolute path
-	Every   time.Duration // from one backup to the next
-	Keep    int           // how many are kept in the folder, at least 1
-	Command string        // a program that gets the path of each backup; "" for none
-	Host    string        // the name of this machine
+	Every   time.Duration // interval between backups
+	Keep    int           // number of backups to keep, at least 1
+	Command string        // program to run with the path of each backup, or ""
+	Host    string        // name of this machine
 	Version string        // of petcat
 	Clock   clock.Clock
 	Logger  *slog.Logger
@@ -82,19 +81,19 @@ type Schedule struct {
 
 	last    atomic.Value // Made
 	wait    time.Duration
-	untaken string // the last file, if the command failed
+	untaken string // the last file if the command failed
 }
 
-// Last returns the last good backup of any node, as of this node's last check.
+// Last returns the last successful backup of any node at the time of the last check.
 func (s *Schedule) Last() Made {
 	last, _ := s.last.Load().(Made)
 	return last
 }
 
-// UntilCheck returns how long to wait before the next check.
+// UntilCheck returns the delay before the next check.
 func (s *Schedule) UntilCheck() time.Duration { return s.wait }
 
-// Check makes a backup if one is due and no other node makes one.
+// Check makes a backup if one is due and no other node is making one.
 func (s *Schedule) Check(ctx context.Context) {
 	s.wait = min(checkEvery, s.Every)
 	if _, err := s.Store.Alone(ctx, s.make); err != nil && ctx.Err() == nil {
@@ -104,7 +103,7 @@ func (s *Schedule) Check(ctx context.Context) {
 	}
 }
 
-// untilDue returns how long it takes until the next backup is due.
+// untilDue returns the time until the next backup is due.
 func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
 	last, err := LastMade(ctx, s.Store)
 	if err != nil {
@@ -118,15 +117,15 @@ func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
 	return s.Every - age, nil
 }
 
-// make makes a backup if one is due. No other node does.
+// make makes a backup if one is due. It runs on one node at a time.
 func (s *Schedule) make(ctx context.Context) error {
 	if due, err := s.untilDue(ctx); err != nil || due > 0 {
 		s.wait = min(s.wait, due)
 		return err
 	}
-	// The files of other deployments are left alone.
+	// Files of other deployments have other names.
 	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Store.Environment(), s.Store.Dataset())
-	if err := s.remove(datadir.DraftPattern(prefix+"*.backup"), 0, ""); err != nil { // of nodes that were killed
+	if err := s.remove(datadir.DraftPattern(prefix+"*.backup"), 0, ""); err != nil { // of killed nodes
 		return err
 	}
 	made, err := s.write(ctx, prefix)
@@ -147,16 +146,16 @@ func (s *Schedule) make(ctx context.Context) error {
 		err = s.Store.SetNote(ctx, lastNote, string(text))
 	}
 	if err != nil {
-		return fmt.Errorf("note the last backup: %w", err)
+		return fmt.Errorf("record the last backup: %w", err)
 	}
-	s.Logger.InfoContext(ctx, "a scheduled backup was made and verified", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
+	s.Logger.InfoContext(ctx, "scheduled backup finished and verified", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
 	if err := s.remove(prefix+"*.backup", s.Keep-1, filepath.Base(made.File)); err != nil {
-		s.Logger.WarnContext(ctx, "old backups cannot be removed", "folder", s.Folder, "error", err)
+		s.Logger.WarnContext(ctx, "deleting old backups failed", "folder", s.Folder, "error", err)
 	}
 	return nil
 }
 
-// write makes a backup and verifies it. After an error there is no file.
+// write makes and verifies a backup. After an error there is no file.
 func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 	begun := s.Clock.Read()
 	path := filepath.Join(s.Folder, prefix+begun.Time().UTC().Format("20060102T150405Z")+".backup")
@@ -183,7 +182,7 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 	return Made{TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: took}, err
 }
 
-// runCommand hands a backup to the operator's program.
+// runCommand runs the operator's program with the path of a backup.
 func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	if s.Command == "" {
 		return nil
@@ -197,8 +196,9 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	return nil
 }
 
-// remove removes the files in the folder that match a pattern, the oldest first, until so
-// many are left, and never the newest, whatever the clock said when it was named.
+// remove deletes the files in the folder that match a pattern, oldest first, until left files
+// remain besides newest, which it never deletes: its name may be older after a change of the
+// clock.
 func (s *Schedule) remove(pattern string, left int, newest string) error {
 	names, err := fs.Glob(os.DirFS(s.Folder), pattern) // ascending
 	names = slices.DeleteFunc(names, func(name string) bool { return name == newest })

@@ -17,7 +17,7 @@ import (
 	"petcat/internal/store"
 )
 
-// schedule is a schedule in a folder of its own, with hourly backups of which two are kept.
+// schedule is a schedule of hourly backups in its own folder, which keeps two.
 type schedule struct {
 	*Schedule
 
@@ -34,7 +34,7 @@ func newSchedule(t *testing.T, s Store) *schedule {
 	}}
 }
 
-// after checks after some time, and returns the names in the folder.
+// after advances the clock, checks, and returns the names in the folder.
 func (s *schedule) after(d time.Duration) (names []string) {
 	s.t.Helper()
 	s.clock.Advance(d)
@@ -65,23 +65,23 @@ func TestSchedule(t *testing.T) {
 		{time.Hour, []string{name("13"), name("14")}},
 	} {
 		if got := s.after(step.after); !slices.Equal(got, append([]string{"other.backup"}, step.want...)) && !slices.Equal(got, append(step.want, "other.backup")) {
-			t.Fatalf("after %s there are %v, want %v", step.after, got, step.want)
+			t.Fatalf("after %s, got the files %v, want %v", step.after, got, step.want)
 		}
 	}
 	last := s.Last()
 	if _, findings, err := Verify(t.Context(), last.File); err != nil || len(findings) > 0 || !last.TakenAt.Equal(noon.Add(2*time.Hour)) || last.Size == 0 || s.Failures.Load() != 0 {
-		t.Errorf("the last is %+v: %q, %v", last, findings, err)
+		t.Errorf("the last backup is %+v: %q, %v", last, findings, err)
 	}
 	other := newSchedule(t, st) // of another node, or after a restart
 	if names := other.after(2*time.Hour + 59*time.Minute); len(names) > 0 || other.Last() != last || other.UntilCheck() != time.Minute {
-		t.Errorf("another node made %v after %+v", names, other.Last())
+		t.Errorf("after another node's check, got %v and %+v", names, other.Last())
 	}
 	if names := other.after(-24 * time.Hour); len(names) != 1 {
-		t.Errorf("after the clock was set back there are %v", names)
+		t.Errorf("after the clock was set back, got the files %v", names)
 	}
 }
 
-// faulty is a store whose copies have a fault.
+// faulty is a store with faulty copies.
 type faulty struct{ *sqlite.Store }
 
 func (f faulty) Backup(ctx context.Context, to store.Copy) error {
@@ -96,34 +96,34 @@ func (f faulty) Backup(ctx context.Context, to store.Copy) error {
 	return errors.Join(err, db.Close())
 }
 
-// TestScheduleFails: a failure leaves no file and removes no older one, and the next attempt
-// comes before the next interval.
+// TestScheduleFails: a failure leaves no file, deletes no older backup, and is retried before the
+// next interval.
 func TestScheduleFails(t *testing.T) {
 	st := filled(t, 1)
 	s := newSchedule(t, st)
 	good := s.after(0)
 	s.Store = faulty{st}
 	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures.Load() != 1 || s.UntilCheck() != retryAfter {
-		t.Errorf("with a fault there are %v, %d failures", got, s.Failures.Load())
+		t.Errorf("with a fault, got the files %v and %d failures", got, s.Failures.Load())
 	}
 	s.Store = st
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	s.Check(stopped)
 	if s.Failures.Load() != 1 {
-		t.Error("a node that stops counts a failure")
+		t.Error("a failure was counted when the node stopped")
 	}
 	folder := s.Folder
 	s.Folder = filepath.Join(folder, "none")
 	s.Check(t.Context())
 	s.Folder = folder
 	if got := s.after(retryAfter); len(got) != 2 || s.Failures.Load() != 2 {
-		t.Errorf("after the failures there are %v, %d failures", got, s.Failures.Load())
+		t.Errorf("after the failures, got the files %v and %d failures", got, s.Failures.Load())
 	}
 }
 
-// TestScheduleCommand: the command gets each backup. While it fails, the backup does not
-// count, and the next attempt takes its place.
+// TestScheduleCommand: the command runs with the path of each backup. If it fails, the backup does
+// not count, and the next attempt replaces it.
 func TestScheduleCommand(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the command is a shell script")
@@ -136,23 +136,23 @@ func TestScheduleCommand(t *testing.T) {
 	}
 	command("echo no room; exit 3")
 	if err := s.runCommand(t.Context(), "FILE"); err == nil || !strings.Contains(err.Error(), "exit status 3: no room") {
-		t.Errorf("the command failed with %v", err)
+		t.Errorf("the command returned %v", err)
 	}
 	first := s.after(0)
 	second := s.after(retryAfter)
 	if len(first) != 1 || len(second) != 1 || first[0] == second[0] || s.Failures.Load() != 2 || s.Last().File != "" {
-		t.Errorf("there were %v, then %v; %d failures", first, second, s.Failures.Load())
+		t.Errorf("got the files %v, then %v, and %d failures", first, second, s.Failures.Load())
 	}
 	command(`echo "$1" >` + taken)
 	third := s.after(retryAfter)
 	text, err := os.ReadFile(taken)
 	must(t, err)
 	if got := strings.TrimSpace(string(text)); len(third) != 1 || got != filepath.Join(s.Folder, third[0]) || s.Last().File != got {
-		t.Errorf("the command took %q; there are %v", text, third)
+		t.Errorf("the command got %q; the files are %v", text, third)
 	}
 }
 
-// TestAlone: of the nodes on one PostgreSQL, one at a time makes a backup.
+// TestAlone: one node of a PostgreSQL deployment makes a backup at a time.
 func TestAlone(t *testing.T) {
 	url := server.Server(t).Database(t)
 	a, b := openPostgres(t, url), openPostgres(t, url)
@@ -160,14 +160,14 @@ func TestAlone(t *testing.T) {
 	ran, err := a.Alone(t.Context(), func(ctx context.Context) error {
 		ran, err := b.Alone(ctx, func(context.Context) error { return nil })
 		if ran || err != nil {
-			t.Errorf("beside another node: %v, %v", ran, err)
+			t.Errorf("with another node in Alone: got %v, %v", ran, err)
 		}
 		return failed
 	})
 	if !ran || !errors.Is(err, failed) {
-		t.Errorf("alone: %v, %v", ran, err)
+		t.Errorf("without another node: got %v, %v", ran, err)
 	}
 	if ran, err := b.Alone(t.Context(), func(context.Context) error { return nil }); !ran || err != nil {
-		t.Errorf("afterwards: %v, %v", ran, err)
+		t.Errorf("after the other node: got %v, %v", ran, err)
 	}
 }

@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// interval is the time between two polls: with a slow read between them a change is
-	// seen within a second. A poll that finds nothing new reads one row.
+	// interval is the time between polls, so that changes are applied within a second even if
+	// a poll is slow. A poll without changes reads one row.
 	interval = 200 * time.Millisecond
-	// timeout bounds a poll, and patience how long a caller waits for one.
+	// timeout is the timeout of a poll, patience the maximum time that a caller waits for one.
 	timeout  = 5 * time.Second
 	patience = time.Second
 )
 
-// feed follows the changes of the store.
+// feed is the state of the polls.
 type feed struct {
-	seen petcat.Revision // of Load and Run
-	away bool            // of Run: the last poll failed
+	seen petcat.Revision // last applied revision; used by Load and Run
+	away bool            // the last poll failed; used by Run
 	wake chan struct{}   // has a value while CatchUp waits for the next poll
 
 	mu      sync.Mutex
 	running bool          // guarded by mu
-	next    chan struct{} // guarded by mu; closed when the next poll that begins has ended
+	next    chan struct{} // guarded by mu; closed after the next poll
 }
 
-// Run follows the changes until ctx ends.
+// Run applies changes until ctx ends.
 func (k *Keyring) Run(ctx context.Context) {
 	f := &k.feed
 	f.take(true)
@@ -48,7 +48,7 @@ func (k *Keyring) Run(ctx context.Context) {
 	}
 }
 
-// take returns what callers of await wait for, and says whether polls go on.
+// take returns the channel that callers of await wait for, and sets whether polls continue.
 func (f *feed) take(running bool) (waiting chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,8 +56,8 @@ func (f *feed) take(running bool) (waiting chan struct{}) {
 	return waiting
 }
 
-// await waits until everything that was committed before the call is applied, for a second
-// at most. now says that the next poll comes at once.
+// await waits until all changes committed before the call are applied, for up to a second. If now
+// is true, it starts the next poll immediately.
 func (f *feed) await(ctx context.Context, now bool) {
 	f.mu.Lock()
 	if !f.running {
@@ -80,11 +80,11 @@ func (f *feed) await(ctx context.Context, now bool) {
 	}
 }
 
-// CatchUp applies everything that was committed before the call. If the store does not
-// answer within a second, a later poll will.
+// CatchUp applies all changes committed before the call. It waits up to a second; a later poll
+// applies the changes if the store takes longer.
 func (k *Keyring) CatchUp(ctx context.Context) { k.feed.await(ctx, true) }
 
-// Poll asks the store once for changes, and applies them. Run does so by itself.
+// Poll reads the changes of the store once and applies them. Run calls it periodically.
 func (k *Keyring) Poll(ctx context.Context) {
 	f := &k.feed
 	asking, cancel := context.WithTimeout(ctx, timeout)
@@ -94,13 +94,13 @@ func (k *Keyring) Poll(ctx context.Context) {
 	if err != nil {
 		if !f.away && ctx.Err() == nil {
 			f.away = true
-			k.o.Logger.ErrorContext(ctx, "access changes could not be read; retrying", "error", err)
+			k.o.Logger.ErrorContext(ctx, "reading access changes failed; retrying", "error", err)
 		}
 		return
 	}
 	if f.away {
 		f.away = false
-		k.o.Logger.InfoContext(ctx, "access changes are read again")
+		k.o.Logger.InfoContext(ctx, "reading access changes succeeded again")
 	}
 	k.apply(change)
 	f.seen = max(f.seen, change.Revision)

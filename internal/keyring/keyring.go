@@ -1,11 +1,9 @@
-// Package keyring identifies callers: it turns a credential into an account with its plan.
-// It has all keys and accounts in memory. They are read at the start, and followed through
-// the store's changes: five times a second, and at once for this node's own changes. So a
-// revoked key stops working at once on the node that revoked it, and within a second on the
-// others.
+// Package keyring identifies callers: it finds the account and plan of a credential. It has all
+// keys and accounts in memory. It loads them at the start, and polls the store for changes five
+// times a second, and immediately after this node's own changes. So a revoked key stops working
+// immediately on the node that revoked it, and within a second on other nodes.
 //
-// If no change could be read for 30 s, all requests are refused: a revoked key must not
-// work because something is broken.
+// If the polls fail for 30 s, all requests are rejected, because keys may have been revoked.
 package keyring
 
 import (
@@ -21,10 +19,10 @@ import (
 	"petcat/internal/clock"
 )
 
-// MaxAge is how long keys are trusted after the store was last asked for changes.
+// MaxAge is the time for which keys are trusted after the last successful poll.
 const MaxAge = 30 * time.Second
 
-// access is the part of a store that is read and followed.
+// access is the part of a store that the keyring reads.
 type access interface {
 	Revision(ctx context.Context) (petcat.Revision, error)
 	EachAccount(ctx context.Context, fn func(petcat.Account) error) error
@@ -39,25 +37,24 @@ type Options struct {
 	Store       access
 	Clock       clock.Clock
 	Logger      *slog.Logger
-	// Ban is called with each ban at the start, and with each one that changes.
+	// Ban is called with each ban at the start, and with each changed ban.
 	Ban func(petcat.Ban)
 }
 
-// Keyring knows the keys. Use [Load]. It is safe for concurrent use.
+// Keyring has the keys and accounts. It is safe for concurrent use. Use [Load].
 type Keyring struct {
 	o    Options
 	feed feed
 
-	readAt atomic.Int64 // when the last answer was asked for, as clock.Reading.Mono
+	readAt atomic.Int64 // when the last successful poll was sent, as clock.Reading.Mono
 
 	mu sync.RWMutex
-	// keys and accounts are indexed by id, because ids have no gaps. Guarded by mu.
+	// keys and accounts are indexed by id, because ids are consecutive. Guarded by mu.
 	keys     []key
 	accounts []account
-	known    int // keys that exist; guarded by mu
-	// table finds a key by its hash; guarded by mu. The first bytes of the hash, which is
-	// uniform, choose a place; it or the next free one has the key's id. A map would take
-	// three times the memory.
+	known    int // number of keys; guarded by mu
+	// table is a hash table of ids with linear probing, indexed by the first bytes of a key's
+	// hash; guarded by mu. A map would take three times the memory.
 	table []uint32
 }
 
@@ -65,7 +62,7 @@ type Keyring struct {
 type key struct {
 	hash                        petcat.KeyHash
 	account                     petcat.AccountID
-	expiresAt                   int64 // Unix milliseconds, 0 for never
+	expiresAt                   int64 // Unix milliseconds; 0: never
 	readOnly, disabled, revoked bool
 }
 
@@ -75,16 +72,16 @@ type account struct {
 	closed bool
 }
 
-// Load reads all keys. Call Run then.
+// Load loads all keys. Then call Run.
 func Load(ctx context.Context, o Options) (*Keyring, error) {
 	k := &Keyring{o: o, table: make([]uint32, 1024), feed: feed{wake: make(chan struct{}, 1)}}
 	asked := o.Clock.Read()
 	var err error
-	// What changes after the revision is read again by the first poll.
+	// The first poll reads changes after this revision, including those during the load.
 	if k.feed.seen, err = o.Store.Revision(ctx); err != nil {
 		return nil, fmt.Errorf("keyring: read the revision: %w", err)
 	}
-	plans := make(map[petcat.Plan]petcat.Plan) // one text for each plan, not one for each account
+	plans := make(map[petcat.Plan]petcat.Plan) // share the strings between accounts
 	err = o.Store.EachAccount(ctx, func(a petcat.Account) error {
 		if _, known := plans[a.Plan]; !known {
 			plans[a.Plan] = a.Plan
@@ -114,7 +111,7 @@ func Load(ctx context.Context, o Options) (*Keyring, error) {
 	return k, nil
 }
 
-// apply makes changes hold.
+// apply applies changes.
 func (k *Keyring) apply(c petcat.AccessChange) {
 	for _, a := range c.Accounts {
 		k.setAccount(a)
@@ -158,7 +155,7 @@ func (k *Keyring) setKey(a petcat.KeyAccess) {
 	}
 }
 
-// at returns the element with an index, and makes the slice longer if it has none.
+// at returns the element at an index, and extends the slice if necessary.
 func at[T any](all *[]T, index int64) *T {
 	if more := index + 1 - int64(len(*all)); more > 0 {
 		*all = append(*all, make([]T, more)...)
@@ -166,10 +163,10 @@ func at[T any](all *[]T, index int64) *T {
 	return &(*all)[index]
 }
 
-// place returns where in the table the key with a hash is, or would be. The caller holds
+// place returns the index in the table of the key with a hash, or a free one. The caller must hold
 // the lock.
 func (k *Keyring) place(hash *petcat.KeyHash) uint64 {
-	last := uint64(len(k.table) - 1) // the length is a power of two, and half of it is free
+	last := uint64(len(k.table) - 1) // the length is a power of two; at least half of the table is free
 	i := binary.LittleEndian.Uint64(hash[:]) & last
 	for k.table[i] != 0 && k.keys[k.table[i]].hash != *hash {
 		i = (i + 1) & last
@@ -183,14 +180,13 @@ type Caller struct {
 	Account petcat.AccountID
 	Plan    petcat.Plan
 	Quota   petcat.Quota
-	// ReadOnly callers may not use operations that write.
+	// ReadOnly callers may not call operations that write.
 	ReadOnly bool
 }
 
-// Identify returns the caller with a credential. It returns a [petcat.Error] with the code
-// of a 401, or with [petcat.CodeServiceUnavailable] if the keys are too old. A key that does
-// not exist waits for the next poll of the store, because it may have been created a moment
-// ago.
+// Identify returns the caller with a credential. It returns a [petcat.Error] with the code of a
+// 401, or with [petcat.CodeServiceUnavailable] if the keys are not trusted. For an unknown key, it
+// waits for the next poll, because the key may be new.
 func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Reading) (*Caller, error) {
 	hash := petcat.HashKey(credential)
 	caller, state := k.find(&hash, now)
@@ -222,11 +218,11 @@ func (k *Keyring) find(hash *petcat.KeyHash, now clock.Reading) (*Caller, petcat
 	}
 	key := &k.keys[id]
 	if int(key.account) >= len(k.accounts) || k.accounts[key.account].plan == "" {
-		return nil, "" // key and account were created while Load read, and the next poll has the account
+		return nil, "" // created during Load; the next poll adds the account
 	}
 	a := &k.accounts[key.account]
 	c := &Caller{Key: petcat.KeyID(id), Account: key.account, Plan: a.plan, Quota: a.quota, ReadOnly: key.readOnly}
-	switch { // the order is that of [petcat.Key.State]
+	switch { // in the order of [petcat.Key.State]
 	case key.revoked || a.closed:
 		return c, petcat.KeyRevoked
 	case key.expiresAt != 0 && now.Wall/int64(time.Millisecond) >= key.expiresAt:
@@ -243,7 +239,7 @@ func (k *Keyring) trusted(now clock.Reading) bool { return now.Mono-k.readAt.Loa
 // Trusted reports whether the keys are recent enough to be used.
 func (k *Keyring) Trusted() bool { return k.trusted(k.o.Clock.Read()) }
 
-// Keys returns how many keys exist.
+// Keys returns the number of keys.
 func (k *Keyring) Keys() int {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

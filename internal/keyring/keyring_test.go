@@ -25,10 +25,10 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 // store has accounts, keys and bans, each with the revision of its last change.
 type store struct {
 	mu       sync.Mutex
-	revision petcat.Revision       // guarded by mu, as the rest
+	revision petcat.Revision       // guarded by mu, like the other fields
 	all      []petcat.AccessChange // one for each revision
-	away     error                 // of every call
-	slow     time.Duration         // of a poll
+	away     error                 // returned by every call
+	slow     time.Duration         // duration of a poll
 	loading  func()                // called while Load reads keys; optional
 }
 
@@ -150,7 +150,7 @@ func (f *fixture) identify(secret string) (*keyring.Caller, error) {
 	return f.Identify(f.t.Context(), secret, f.clock.Read())
 }
 
-// want checks the code that a secret gets, "" for the holder of the fixture's key.
+// want checks the code for a secret; "" means the caller of the fixture.
 func (f *fixture) want(secret string, code petcat.Code) {
 	f.t.Helper()
 	c, err := f.identify(secret)
@@ -206,13 +206,13 @@ func TestStates(t *testing.T) {
 			f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{f.key}, Accounts: []petcat.Account{f.holder}})
 			f.Poll(t.Context())
 			f.want(f.secret, c.code)
-			f.load() // as after a start
+			f.load() // a new process
 			f.want(f.secret, c.code)
 		})
 	}
 }
 
-// TestManyKeys: every one is found, and only those.
+// TestManyKeys: all keys are found, and no others.
 func TestManyKeys(t *testing.T) {
 	f := prepare(t)
 	secrets := make(map[petcat.KeyID]petcat.GeneratedKey)
@@ -224,13 +224,13 @@ func TestManyKeys(t *testing.T) {
 		}
 		id := petcat.KeyID(n + 100)
 		secrets[id] = g
-		if n%2 == 0 { // the others do not exist
+		if n%2 == 0 { // the other ids are skipped
 			f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{{Hash: g.Hash, ID: id, Account: 12}}})
 		}
 	}
 	f.load()
 	if f.Keys() != 1_501 {
-		t.Errorf("%d keys, want 1,501", f.Keys())
+		t.Errorf("got %d keys, want 1,501", f.Keys())
 	}
 	for id, g := range secrets {
 		c, err := f.identify(g.Secret.Reveal())
@@ -240,7 +240,7 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
-// TestChangeDuringLoad: what is created or revoked while Load reads is not missed.
+// TestChangeDuringLoad: changes during Load are not missed.
 func TestChangeDuringLoad(t *testing.T) {
 	f := prepare(t)
 	g := generate(t, 2)
@@ -248,7 +248,7 @@ func TestChangeDuringLoad(t *testing.T) {
 		f.store.change(petcat.AccessChange{Accounts: []petcat.Account{{ID: 13, Plan: petcat.Pro}}, Keys: []petcat.KeyAccess{{Hash: g.Hash, ID: 35, Account: 13}}})
 	}
 	f.load()
-	f.want(g.Secret.Reveal(), petcat.CodeInvalidAPIKey) // its account is not known
+	f.want(g.Secret.Reveal(), petcat.CodeInvalidAPIKey) // its account is unknown
 	f.Poll(t.Context())
 	if c, err := f.identify(g.Secret.Reveal()); err != nil || c.Account != 13 || c.Plan != petcat.Pro {
 		t.Errorf("%+v, %v", c, err)
@@ -262,11 +262,12 @@ func TestBans(t *testing.T) {
 	f.store.change(petcat.AccessChange{Bans: []petcat.Ban{{Key: 34, Level: 1, LiftedAt: noon}}})
 	f.Poll(t.Context())
 	if len(f.bans) != 2 || !f.bans[0].LiftedAt.IsZero() || f.bans[1].LiftedAt.IsZero() {
-		t.Errorf("the bans are %+v", f.bans)
+		t.Errorf("got the bans %+v", f.bans)
 	}
 }
 
-// TestOldKeysAreNotTrusted: after 30 s without an answer of the store, until there is one.
+// TestOldKeysAreNotTrusted: keys are not trusted after 30 s without an answer of the store, until
+// the next answer.
 func TestOldKeysAreNotTrusted(t *testing.T) {
 	f := start(t)
 	f.store.setAway(errors.New("away"))
@@ -278,13 +279,13 @@ func TestOldKeysAreNotTrusted(t *testing.T) {
 	f.want(f.secret, petcat.CodeServiceUnavailable)
 	f.want("pck_live_", petcat.CodeInvalidAPIKey)
 	if f.Trusted() {
-		t.Error("it says that the keys are trusted")
+		t.Error("Trusted returned true")
 	}
 	f.store.setAway(nil)
 	f.Poll(t.Context())
 	f.want(f.secret, "")
-	if log := f.log.String(); strings.Count(log, "could not be read") != 1 || strings.Count(log, "read again") != 1 {
-		t.Errorf("the log says: %s", log)
+	if log := f.log.String(); strings.Count(log, "failed; retrying") != 1 || strings.Count(log, "succeeded again") != 1 {
+		t.Errorf("got the log %s", log)
 	}
 }
 
@@ -297,8 +298,8 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestRun: changes hold a fifth of a second later; own ones when CatchUp returns. A key that
-// does not exist waits for that, because it may have been created a moment ago.
+// TestRun: changes are applied after a fifth of a second, or when CatchUp returns. Requests with
+// an unknown key wait for the next poll, because the key may be new.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)
@@ -329,7 +330,7 @@ func TestRun(t *testing.T) {
 		g := generate(t, 3)
 		f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{{Hash: g.Hash, ID: 35, Account: 12}}})
 		if c, err := f.identify(g.Secret.Reveal()); err != nil || c.Key != 35 {
-			t.Errorf("a key that was created a moment ago: %+v, %v", c, err)
+			t.Errorf("for a new key, got %+v, %v", c, err)
 		}
 		elapsed(200 * time.Millisecond)
 
@@ -340,6 +341,6 @@ func TestRun(t *testing.T) {
 		elapsed(time.Second)
 		stop()
 		<-ended
-		f.want(generate(t, 2).Secret.Reveal(), petcat.CodeInvalidAPIKey) // nobody polls any more
+		f.want(generate(t, 2).Secret.Reveal(), petcat.CodeInvalidAPIKey) // there are no more polls
 	})
 }

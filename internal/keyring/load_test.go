@@ -16,7 +16,7 @@ import (
 	sqlstore "petcat/internal/store"
 )
 
-// BenchmarkLoad reads 1,000,000 keys of 500,000 accounts from SQLite.
+// BenchmarkLoad loads 1,000,000 keys of 500,000 accounts from SQLite.
 func BenchmarkLoad(b *testing.B) {
 	const accounts, keys = 500_000, 1_000_000
 	dir, err := datadir.Open(b.TempDir(), true)
@@ -34,7 +34,7 @@ func BenchmarkLoad(b *testing.B) {
 		b.ReportMetric(time.Since(began).Seconds(), "s/load")
 		b.ReportMetric(float64(heap()-before)/1e6, "MB")
 		if k.Keys() != keys {
-			b.Fatalf("%d keys", k.Keys())
+			b.Fatalf("loaded %d keys", k.Keys())
 		}
 		runtime.KeepAlive(k)
 	}
