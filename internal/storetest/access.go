@@ -15,8 +15,8 @@ func changes(t *testing.T, s petcat.AccessStore, after petcat.Revision) petcat.A
 	return must(t, c, err)
 }
 
-// testAccess makes changes through one store and looks at them through another,
-// as a server does with those of the command line.
+// testAccess makes changes with one store and reads them with another, as a server does after
+// commands.
 func testAccess(t *testing.T, open Open) {
 	f := start(t, open)
 	server := f.another(t)
@@ -30,11 +30,11 @@ func testAccess(t *testing.T, open Open) {
 		seen = c.Revision
 		wantEqual(t, what, petcat.AccessChange{Revision: seen, Keys: keys, Accounts: accounts, Bans: bans}, c)
 		if again := changes(t, server, seen); !empty(again) || again.Revision != seen {
-			t.Errorf("%s: asked again: %+v, want nothing at revision %d", what, again, seen)
+			t.Errorf("%s: got %+v again, want no changes and revision %d", what, again, seen)
 		}
 	}
 	if c := changes(t, server, 0); !empty(c) {
-		t.Errorf("a fresh store has changes: %+v", c)
+		t.Errorf("an empty store has changes: %+v", c)
 	}
 	a := f.account(t, "zoo")
 	step("a new account", nil, []petcat.Account{a}, nil)
@@ -76,22 +76,21 @@ func testAccess(t *testing.T, open Open) {
 	step("a closed account", []petcat.KeyAccess{first, second}, []petcat.Account{closed}, nil)
 
 	all := changes(t, server, 0)
-	wantEqual(t, "everything at once", petcat.AccessChange{
+	wantEqual(t, "all changes", petcat.AccessChange{
 		Revision: seen, Keys: []petcat.KeyAccess{first, second}, Accounts: []petcat.Account{closed}, Bans: []petcat.Ban{lifted},
 	}, all)
 	keys := collect(t, func(fn func(petcat.KeyAccess) error) error { return server.EachKeyAccess(t.Context(), fn) })
 	wantEqual(t, "all keys", 2, len(keys))
 	for _, k := range keys {
-		wantEqual(t, "a key of all", map[petcat.KeyID]petcat.KeyAccess{1: first, 2: second}[k.ID], k)
+		wantEqual(t, "one of all keys", map[petcat.KeyID]petcat.KeyAccess{1: first, 2: second}[k.ID], k)
 	}
 	enough := errors.New("enough")
 	if err := server.EachKeyAccess(t.Context(), func(petcat.KeyAccess) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("got %v, want what the function returned", err)
+		t.Errorf("got %v, want the error of the function", err)
 	}
 }
 
-// testAccessChanged: who changes an account, a key or a ban is not answered before the
-// process knows of the change.
+// testAccessChanged: OnAccessChange is called before a change of an account, key or ban returns.
 func testAccessChanged(t *testing.T, open Open) {
 	f := start(t, open)
 	told := 0
@@ -100,9 +99,9 @@ func testAccessChanged(t *testing.T, open Open) {
 	k, _ := f.key(t, a.ID, 1)
 	f.change(t, k.ID, petcat.RevokeKey)
 	wantEqual(t, "changes of access", 3, told)
-	f.change(t, k.ID, petcat.RevokeKey) // it is revoked
+	f.change(t, k.ID, petcat.RevokeKey) // already revoked
 	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
-	wantEqual(t, "changes of access after others", 3, told)
+	wantEqual(t, "changes of access after other changes", 3, told)
 }
 
 func empty(c petcat.AccessChange) bool {

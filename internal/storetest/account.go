@@ -21,7 +21,7 @@ func testAccounts(t *testing.T, open Open) {
 		}
 		wantEqual(t, "listed", []petcat.Account{a, b}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
 	})
-	t.Run("unknown ones are not found", func(t *testing.T) {
+	t.Run("unknown accounts are not found", func(t *testing.T) {
 		f := start(t, open)
 		for _, ref := range []string{"nobody", "acct_1", ""} {
 			_, err := f.FindAccount(t.Context(), ref)
@@ -32,7 +32,7 @@ func testAccounts(t *testing.T, open Open) {
 		_, err = f.CloseAccount(t.Context(), operator, 1)
 		wantCode(t, err, petcat.CodeNotFound)
 	})
-	t.Run("a name belongs to one open account", func(t *testing.T) {
+	t.Run("names of open accounts are unique", func(t *testing.T) {
 		f := start(t, open)
 		first := f.account(t, "zoo")
 		_, err := f.CreateAccount(t.Context(), operator, "zoo", subscription(t, "pro", 0, 0))
@@ -45,19 +45,19 @@ func testAccounts(t *testing.T, open Open) {
 		must2(t)(f.CloseAccount(t.Context(), operator, second.ID))
 		found, err = f.FindAccount(t.Context(), "zoo")
 		must(t, found, err)
-		wantEqual(t, "found among closed ones", second.ID, found.ID)
+		wantEqual(t, "found among closed accounts", second.ID, found.ID)
 	})
-	t.Run("a name changes", func(t *testing.T) {
+	t.Run("rename", func(t *testing.T) {
 		f := start(t, open)
 		a, other := f.account(t, "zoo"), f.account(t, "shop")
 		renamed, err := f.RenameAccount(t.Context(), operator, a.ID, "aquarium")
 		must(t, renamed, err)
 		a.Name = "aquarium"
-		wantEqual(t, "the answer", a, renamed)
+		wantEqual(t, "the result", a, renamed)
 		found, err := f.FindAccount(t.Context(), "aquarium")
-		wantEqual(t, "what is stored", a, must(t, found, err))
+		wantEqual(t, "the stored account", a, must(t, found, err))
 		again, err := f.RenameAccount(t.Context(), operator, a.ID, "aquarium")
-		wantEqual(t, "its own name", a, must(t, again, err))
+		wantEqual(t, "rename to the same name", a, must(t, again, err))
 		_, err = f.RenameAccount(t.Context(), operator, a.ID, "shop")
 		wantCode(t, err, petcat.CodeInvalidField)
 		must2(t)(f.CloseAccount(t.Context(), operator, other.ID))
@@ -66,17 +66,17 @@ func testAccounts(t *testing.T, open Open) {
 		_, err = f.RenameAccount(t.Context(), operator, 99, "nobody")
 		wantCode(t, err, petcat.CodeNotFound)
 	})
-	t.Run("a plan changes", func(t *testing.T) {
+	t.Run("change of plan", func(t *testing.T) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
 		changed, err := f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "business", 0, 0))
 		must(t, changed, err)
 		a.Plan, a.Quota = petcat.Business, petcat.Quota{PerMinute: 1_000, PerDay: 100_000}
-		wantEqual(t, "the answer", a, changed)
+		wantEqual(t, "the result", a, changed)
 		found, err := f.FindAccount(t.Context(), "zoo")
-		wantEqual(t, "what is stored", a, must(t, found, err))
+		wantEqual(t, "the stored account", a, must(t, found, err))
 	})
-	t.Run("closing is for ever and revokes the keys", func(t *testing.T) {
+	t.Run("closing is permanent and revokes keys", func(t *testing.T) {
 		f := start(t, open)
 		a, other := f.account(t, "zoo"), f.account(t, "shop")
 		f.key(t, a.ID, 1)
@@ -85,15 +85,15 @@ func testAccounts(t *testing.T, open Open) {
 		closed, err := f.CloseAccount(t.Context(), operator, a.ID)
 		must(t, closed, err)
 		a.ClosedAt = noon.Add(time.Hour)
-		wantEqual(t, "the answer", a, closed)
-		wantEqual(t, "the key's end", noon.Add(time.Hour), f.keys(t, a.ID)[0].RevokedAt)
+		wantEqual(t, "the result", a, closed)
+		wantEqual(t, "when the key was revoked", noon.Add(time.Hour), f.keys(t, a.ID)[0].RevokedAt)
 		wantEqual(t, "the other account's key", kept, f.keys(t, other.ID)[0])
 
 		entries := len(f.audit(t))
 		f.clock.Advance(time.Hour)
 		again, err := f.CloseAccount(t.Context(), operator, a.ID)
 		wantEqual(t, "closed twice", a, must(t, again, err))
-		wantEqual(t, "audit entries of nothing", entries, len(f.audit(t)))
+		wantEqual(t, "audit entries without a change", entries, len(f.audit(t)))
 
 		_, err = f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "pro", 0, 0))
 		wantCode(t, err, petcat.CodeInvalidField)

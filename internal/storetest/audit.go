@@ -30,10 +30,10 @@ func wantChain(t *testing.T, entries []petcat.AuditEntry) {
 }
 
 func testAudit(t *testing.T, open Open) {
-	t.Run("every change has its entry", func(t *testing.T) { testAuditEntries(t, open) })
-	t.Run("entries are chosen", func(t *testing.T) { testAuditQuery(t, open) })
-	t.Run("entries are never altered", func(t *testing.T) { testAuditIsAppendOnly(t, open) })
-	t.Run("the chain holds when several processes append", func(t *testing.T) {
+	t.Run("every change has an entry", func(t *testing.T) { testAuditEntries(t, open) })
+	t.Run("queries", func(t *testing.T) { testAuditQuery(t, open) })
+	t.Run("entries cannot be altered", func(t *testing.T) { testAuditIsAppendOnly(t, open) })
+	t.Run("the chain is intact when several processes append", func(t *testing.T) {
 		f := start(t, open)
 		other := f.another(t)
 		var wg sync.WaitGroup
@@ -61,7 +61,7 @@ func testAuditEntries(t *testing.T, open Open) {
 	f.clock.Advance(time.Minute)
 	f.change(t, k.ID, petcat.DisableKey)
 	f.change(t, k.ID, petcat.EnableKey)
-	f.change(t, k.ID, petcat.EnableKey) // changes nothing
+	f.change(t, k.ID, petcat.EnableKey) // no change
 	r, _, err := generator(2).Rotation(k.ID, 0)
 	must(t, r, err)
 	second := r.Generated()
@@ -145,13 +145,13 @@ func testAuditQuery(t *testing.T, open Open) {
 		{"an account and its keys", petcat.AuditQuery{Account: zoo.ID}, []int64{1, 3, 5}},
 		{"a key", petcat.AuditQuery{Key: zooKey.ID}, []int64{3, 5}},
 		{"an actor", petcat.AuditQuery{Actor: "cli:bob"}, []int64{5}},
-		{"nobody", petcat.AuditQuery{Actor: "cli:b"}, nil},
+		{"an unknown actor", petcat.AuditQuery{Actor: "cli:b"}, nil},
 		{"since", petcat.AuditQuery{Since: noon.Add(time.Minute)}, []int64{4, 5}},
 		{"the newest", petcat.AuditQuery{Newest: 2}, []int64{4, 5}},
-		{"more than there are", petcat.AuditQuery{Newest: 100}, []int64{1, 2, 3, 4, 5}},
-		{"all together", petcat.AuditQuery{Account: zoo.ID, Key: zooKey.ID, Actor: "cli:bob", Since: noon, Newest: 1}, []int64{5}},
+		{"more than all", petcat.AuditQuery{Newest: 100}, []int64{1, 2, 3, 4, 5}},
+		{"all conditions", petcat.AuditQuery{Account: zoo.ID, Key: zooKey.ID, Actor: "cli:bob", Since: noon, Newest: 1}, []int64{5}},
 		{"a key of another account", petcat.AuditQuery{Account: shop.ID, Key: zooKey.ID}, nil},
-		{"nothing", petcat.AuditQuery{Account: 9}, nil},
+		{"an unknown account", petcat.AuditQuery{Account: 9}, nil},
 	} {
 		var got []int64
 		err := f.EachAuditEntry(t.Context(), c.q, func(e petcat.AuditEntry) error {

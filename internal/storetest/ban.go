@@ -27,7 +27,7 @@ func testBans(t *testing.T, open Open) {
 		}
 		return b
 	}
-	wantEqual(t, "bans at first", 0, len(f.bans(t)))
+	wantEqual(t, "bans of an empty store", 0, len(f.bans(t)))
 	_, err := f.LiftBan(t.Context(), operator, first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{Key: 99, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon}), petcat.CodeNotFound)
@@ -36,7 +36,7 @@ func testBans(t *testing.T, open Open) {
 	ban(first.ID, 1, false)
 	f.clock.Advance(time.Hour)
 	_, err = f.LiftBan(t.Context(), operator, first.ID)
-	wantCode(t, err, petcat.CodeNotFound) // it has ended
+	wantCode(t, err, petcat.CodeNotFound) // the ban has ended
 
 	last := ban(first.ID, 2, false)
 	wantEqual(t, "the last ban of each key", []petcat.Ban{last, shadow}, f.bans(t))
@@ -45,11 +45,11 @@ func testBans(t *testing.T, open Open) {
 	must(t, lifted, err)
 	last.LiftedAt, last.LiftedBy = f.now(), operator
 	wantEqual(t, "the lifted ban", last, lifted)
-	wantEqual(t, "what is stored", []petcat.Ban{last, shadow}, f.bans(t))
+	wantEqual(t, "the stored bans", []petcat.Ban{last, shadow}, f.bans(t))
 	_, err = f.LiftBan(t.Context(), operator, first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 
-	// Saved again, because its answer was lost: it stays lifted, and is audited once.
+	// Saving the ban again, as after a lost response, keeps it lifted and adds no audit entry.
 	entries := len(f.audit(t))
 	again := last
 	again.LiftedAt, again.LiftedBy = time.Time{}, ""
@@ -58,7 +58,7 @@ func testBans(t *testing.T, open Open) {
 		if err := f.SaveBan(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
-		wantEqual(t, "a ban that was saved again", []petcat.Ban{last, shadow}, f.bans(t))
+		wantEqual(t, "a ban saved twice", []petcat.Ban{last, shadow}, f.bans(t))
 	}
 	wantEqual(t, "audit entries", entries, len(f.audit(t)))
 	wantEqual(t, "the next ban", ban(first.ID, 3, false), f.bans(t)[0])

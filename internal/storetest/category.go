@@ -17,7 +17,7 @@ func categories(t *testing.T, s petcat.CategoryStore) []petcat.RevisedCategory {
 	return collect(t, func(fn func(petcat.RevisedCategory) error) error { return s.EachCategory(t.Context(), fn) })
 }
 
-// Names returns the names of a store's categories.
+// Names returns the names of the categories of a store.
 func Names(t testing.TB, s petcat.CategoryStore) (names []string) {
 	t.Helper()
 	err := s.EachCategory(t.Context(), func(c petcat.RevisedCategory) error {
@@ -30,8 +30,7 @@ func Names(t testing.TB, s petcat.CategoryStore) (names []string) {
 	return names
 }
 
-// naughty are texts that something between us and the disk could change. All of
-// them are valid names.
+// naughty are valid names that a driver or database could alter.
 var naughty = []string{
 	"Dogs", " leading and trailing ", "'; DROP TABLE categories; --", `"quoted" \backslash\`, "%s %d ?1 $1 :name @p",
 	"NULL", "0", "-1", "1e3", "0x10", "true", "2027-01-31", "café", "cafe\u0301", "Straße", "İstanbul", "ﬁ",
@@ -40,15 +39,15 @@ var naughty = []string{
 }
 
 func testCategories(t *testing.T, open Open) {
-	t.Run("an empty store has none", func(t *testing.T) {
+	t.Run("an empty store has no categories", func(t *testing.T) {
 		f := start(t, open)
 		if got := categories(t, f); len(got) != 0 {
 			t.Errorf("got %v", got)
 		}
 	})
-	t.Run("texts come back byte for byte, in the order of creation", func(t *testing.T) { testTexts(t, open) })
+	t.Run("texts are stored exactly, in the order of creation", func(t *testing.T) { testTexts(t, open) })
 	t.Run("parallel creates", func(t *testing.T) { testParallelCreates(t, open) })
-	t.Run("a stream stops where its reader stops", func(t *testing.T) { testStreamStops(t, open) })
+	t.Run("a stream stops at the first error", func(t *testing.T) { testStreamStops(t, open) })
 }
 
 func testTexts(t *testing.T, open Open) {
@@ -60,7 +59,7 @@ func testTexts(t *testing.T, open Open) {
 			t.Fatalf("create %q: %v", name, err)
 		}
 		c := petcat.Category{ID: petcat.CategoryID(len(want) + 1), Name: name, Description: description}
-		wantEqual(t, "the answer", petcat.CreatedCategory{Category: c}, created)
+		wantEqual(t, "the result", petcat.CreatedCategory{Category: c}, created)
 		want = append(want, c)
 	}
 	for _, text := range naughty {
@@ -82,13 +81,13 @@ func testTexts(t *testing.T, open Open) {
 	wantEqual(t, "the categories", want, got)
 }
 
-// acknowledged are the creates that were answered, by any number of clients.
+// acknowledged has the acknowledged creates of several clients.
 type acknowledged struct {
 	mu    sync.Mutex
 	names map[petcat.CategoryID]string // guarded by mu
 }
 
-// create creates a category. Its id must be new.
+// create creates a category, and checks that its id is new.
 func (a *acknowledged) create(t *testing.T, s petcat.CategoryStore, name string) {
 	t.Helper()
 	created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, nil)})
@@ -99,7 +98,7 @@ func (a *acknowledged) create(t *testing.T, s petcat.CategoryStore, name string)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, twice := a.names[created.Category.ID]; twice {
-		t.Errorf("id %d was given twice", created.Category.ID)
+		t.Errorf("id %d was assigned twice", created.Category.ID)
 	}
 	if a.names == nil {
 		a.names = make(map[petcat.CategoryID]string)
@@ -107,8 +106,8 @@ func (a *acknowledged) create(t *testing.T, s petcat.CategoryStore, name string)
 	a.names[created.Category.ID] = name
 }
 
-// wantStored returns what a store has: the n categories that were acknowledged, whose
-// revisions ascend with their ids.
+// wantStored checks that a store has the n acknowledged categories, with revisions in the order of
+// their ids, and returns them.
 func (a *acknowledged) wantStored(t *testing.T, s petcat.CategoryStore, n int) []petcat.RevisedCategory {
 	t.Helper()
 	stored := categories(t, s)
@@ -164,11 +163,11 @@ func testStreamStops(t *testing.T, open Open) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.EachCategory(gone, func(petcat.RevisedCategory) error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Errorf("for a reader that went away: %v, want its cancellation", err)
+		t.Errorf("with a canceled context: got %v, want its error", err)
 	}
 }
 
-// must2 is must for calls that stand alone.
+// must2 is must for calls whose result is not used.
 func must2(t *testing.T) func(any, error) {
 	t.Helper()
 	return func(_ any, err error) {
@@ -179,7 +178,7 @@ func must2(t *testing.T) func(any, error) {
 	}
 }
 
-// startHandingOver returns a store, and what it has handed over so far.
+// startHandingOver returns a store and a function that returns the committed categories.
 func startHandingOver(t *testing.T, open OpenOwn) (_ *fixture, handed func() []petcat.RevisedCategory) {
 	t.Helper()
 	var mu sync.Mutex
@@ -207,11 +206,11 @@ func testHandedOver(t *testing.T, open OpenOwn) {
 				created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n})
 				known := slices.ContainsFunc(handed(), func(c petcat.RevisedCategory) bool { return c.ID == created.Category.ID })
 				if err != nil || !known {
-					t.Errorf("create answered with %v, handed over before: %v", err, known)
+					t.Errorf("create returned %v; committed before: %v", err, known)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	wantEqual(t, "what was handed over", categories(t, s), handed())
+	wantEqual(t, "the committed categories", categories(t, s), handed())
 }

@@ -9,11 +9,11 @@ import (
 )
 
 func testCategoryChanges(t *testing.T, open Open) {
-	t.Run("a patch changes what it names", func(t *testing.T) { testPatches(t, open) })
-	t.Run("whose category it is", func(t *testing.T) { testCreators(t, open) })
-	t.Run("a deleted category is gone for good", func(t *testing.T) { testDeletions(t, open) })
-	t.Run("nobody overwrites what he did not see", func(t *testing.T) { testExpected(t, open) })
-	t.Run("a replay answers what was created", func(t *testing.T) { testReplayOfChanged(t, open) })
+	t.Run("patches", func(t *testing.T) { testPatches(t, open) })
+	t.Run("creators", func(t *testing.T) { testCreators(t, open) })
+	t.Run("deletions are permanent", func(t *testing.T) { testDeletions(t, open) })
+	t.Run("no lost updates", func(t *testing.T) { testExpected(t, open) })
+	t.Run("a replay returns the created category", func(t *testing.T) { testReplayOfChanged(t, open) })
 }
 
 func patch(t *testing.T, name, description *string, removeDescription bool) petcat.CategoryPatch {
@@ -35,7 +35,7 @@ func (f *fixture) update(t *testing.T, u petcat.UpdateCategory) petcat.Category 
 	return must(t, c, err)
 }
 
-// byID returns the categories that are there or were.
+// byID returns all categories, including deleted ones.
 func (f *fixture) byID(t *testing.T) map[petcat.CategoryID]petcat.RevisedCategory {
 	t.Helper()
 	all := make(map[petcat.CategoryID]petcat.RevisedCategory)
@@ -56,23 +56,23 @@ func testPatches(t *testing.T, open Open) {
 		newName          string
 		keepsItsRevision bool
 	}{
-		{"nothing", patch(t, nil, nil, false), old, old, "Dogs", true},
-		{"the same", patch(t, text("Dogs"), text("old"), false), old, old, "Dogs", true},
+		{"no change", patch(t, nil, nil, false), old, old, "Dogs", true},
+		{"same values", patch(t, text("Dogs"), text("old"), false), old, old, "Dogs", true},
 		{"name", patch(t, text("Cats"), nil, false), old, old, "Cats", false},
 		{"description", patch(t, nil, text("new\n"), false), old, text("new\n"), "Dogs", false},
 		{"empty description", patch(t, nil, text(""), false), old, text(""), "Dogs", false},
 		{"no description", patch(t, nil, nil, true), old, nil, "Dogs", false},
-		{"none to begin with", patch(t, nil, nil, true), nil, nil, "Dogs", true},
+		{"no description before", patch(t, nil, nil, true), nil, nil, "Dogs", true},
 		{"both", patch(t, text("'; --"), text("犬"), false), nil, text("犬"), "'; --", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			made := f.create(t, "Dogs", c.before)
 			before := f.byID(t)
 			want := petcat.Category{ID: made.ID, Name: c.newName, Description: c.after}
-			wantEqual(t, "the answer", want, f.update(t, petcat.UpdateCategory{ID: made.ID, Account: 1, Patch: c.patch}))
+			wantEqual(t, "the result", want, f.update(t, petcat.UpdateCategory{ID: made.ID, Account: 1, Patch: c.patch}))
 			after := f.byID(t)
-			wantEqual(t, "what is stored", want, after[made.ID].Category)
-			wantEqual(t, "the revision stays", c.keepsItsRevision, after[made.ID].Revision == before[made.ID].Revision)
+			wantEqual(t, "the stored category", want, after[made.ID].Category)
+			wantEqual(t, "same revision", c.keepsItsRevision, after[made.ID].Revision == before[made.ID].Revision)
 			if after[made.ID].Revision < before[made.ID].Revision {
 				t.Errorf("revision %d follows %d", after[made.ID].Revision, before[made.ID].Revision)
 			}
@@ -92,11 +92,11 @@ func testCreators(t *testing.T, open Open) {
 	wantEqual(t, "the category", c, f.byID(t)[c.ID].Category)
 	origins, err := f.CategoryOrigins(t.Context(), []petcat.CategoryID{c.ID + 1, c.ID})
 	want := []petcat.CategoryOrigin{{Category: c.ID, Account: 1, CreatedAt: f.clock.Read().Time()}}
-	wantEqual(t, "who created it", want, must(t, origins, err))
-	change.Account = 0 // the operator
-	wantEqual(t, "the operator's change", name, f.update(t, change).Name)
+	wantEqual(t, "the creator", want, must(t, origins, err))
+	change.Account = 0 // an operator
+	wantEqual(t, "a change by an operator", name, f.update(t, change).Name)
 	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID}); err != nil {
-		t.Errorf("the operator deletes: %v", err)
+		t.Errorf("deletion by an operator: %v", err)
 	}
 }
 
@@ -113,10 +113,10 @@ func testDeletions(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 		gone := f.byID(t)[c.ID]
-		wantEqual(t, "what is left", petcat.RevisedCategory{Category: petcat.Category{ID: c.ID}, Revision: gone.Revision, Deleted: true}, gone)
+		wantEqual(t, "the deleted category", petcat.RevisedCategory{Category: petcat.Category{ID: c.ID}, Revision: gone.Revision, Deleted: true}, gone)
 		for _, other := range before {
 			if gone.Revision <= other.Revision {
-				t.Errorf("the deletion has the revision %d, and there was %d", gone.Revision, other.Revision)
+				t.Errorf("the deletion has the revision %d after %d", gone.Revision, other.Revision)
 			}
 		}
 		wantCode(t, remove(c.ID), petcat.CodeNotFound)
@@ -127,7 +127,7 @@ func testDeletions(t *testing.T, open Open) {
 	wantEqual(t, "the next id", last.ID+1, f.create(t, "Birds", nil).ID)
 }
 
-// testExpected has clients count in a name, each by what it read: no count is lost.
+// testExpected has clients increment a number in a name conditionally: no increment is lost.
 func testExpected(t *testing.T, open Open) {
 	const clients, each = 8, 10
 	f := start(t, open)
@@ -149,7 +149,7 @@ func testExpected(t *testing.T, open Open) {
 				case "":
 					seen, done = changed, done+1
 				case petcat.CodePreconditionFailed:
-					seen, err = f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 1}) // reads it
+					seen, err = f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 1}) // reads the category
 					if err != nil {
 						t.Error(err)
 						return
@@ -188,7 +188,7 @@ func testReplayOfChanged(t *testing.T, open Open) {
 	wantEqual(t, "after a deletion", want, must(t, again, err))
 }
 
-// testChangesHandedOver: what one process changes is handed over before the answer.
+// testChangesHandedOver: changes are passed to the callback before the operation returns.
 func testChangesHandedOver(t *testing.T, open OpenOwn) {
 	f, handed := startHandingOver(t, open)
 	c, name := f.create(t, "Dogs", nil), "Cats"
@@ -198,14 +198,14 @@ func testChangesHandedOver(t *testing.T, open OpenOwn) {
 	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}); err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, "what was handed over", []petcat.RevisedCategory{
+	wantEqual(t, "the committed changes", []petcat.RevisedCategory{
 		{Category: petcat.Category{ID: 1, Name: "Dogs"}, Revision: 1},
 		{Category: petcat.Category{ID: 1, Name: "Cats"}, Revision: 2},
 		{Category: petcat.Category{ID: 1}, Revision: 3, Deleted: true},
 	}, handed())
 }
 
-// testFeedOfChanges: a changed category is told anew, as it is now and once.
+// testFeedOfChanges: the feed returns a changed category once, in its current state.
 func testFeedOfChanges(t *testing.T, open OpenShared) {
 	all := nodes(t, open)
 	writer, reader := &fixture{Store: all[0]}, all[1]
@@ -226,14 +226,14 @@ func testFeedOfChanges(t *testing.T, open OpenShared) {
 		{Category: c, Revision: seen + 4},
 	}
 	got, upTo := since(t, reader, seen)
-	wantEqual(t, "what changed", want, got)
+	wantEqual(t, "the changes", want, got)
 	wantEqual(t, "up to", seen+4, upTo)
 	fresh, _ := since(t, reader, 0)
 	wantEqual(t, "from the beginning", want, fresh)
 }
 
-// testOperatorChanges: what an operator does to categories is in the audit log, whoever
-// created them, and what accounts do is not.
+// testOperatorChanges: operators' changes of categories are in the audit log, accounts' changes are
+// not.
 func testOperatorChanges(t *testing.T, open Open) {
 	f := start(t, open)
 	zoo := f.account(t, "zoo")
@@ -247,7 +247,7 @@ func testOperatorChanges(t *testing.T, open Open) {
 	must(t, patch, err)
 	_, err = f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: own.Category.ID, Account: zoo.ID, Patch: patch})
 	wantCode(t, err, petcat.CodeForbidden)
-	for range 2 { // the second time nothing changes
+	for range 2 { // the second time changes nothing
 		must2(t)(f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: theirs.Category.ID, By: ada, Patch: patch}))
 	}
 	pet := must(t, newPet(t, "Rex", theirs.Category.ID), nil)

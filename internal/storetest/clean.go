@@ -10,8 +10,7 @@ import (
 	"petcat/internal/store"
 )
 
-// testClean: everything that has expired goes, in however many batches, also when two
-// processes delete it at once.
+// testClean: all expired rows are deleted, in several batches, by two concurrent processes.
 func testClean(t *testing.T, open Open) {
 	const old = 2010 // more than two batches
 	f := start(t, open)
@@ -37,7 +36,7 @@ func testClean(t *testing.T, open Open) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantEqual(t, "the rows of the table "+table, want, got)
+		wantEqual(t, "rows of the table "+table, want, got)
 	}
 	rows := make([][]any, old)
 	for i := range rows {

@@ -21,13 +21,13 @@ func testPlanRequests(t *testing.T, open Open) {
 		wantCode(t, err, want)
 	}
 	first, err := request(a.ID, "pro", "we grow\n")
-	wantEqual(t, "the answer", petcat.PlanRequest{
+	wantEqual(t, "the result", petcat.PlanRequest{
 		ID: 1, Account: a.ID, AccountName: "zoo", Plan: petcat.Pro, Note: "we grow\n", State: petcat.PlanRequestPending, CreatedAt: noon,
 	}, must(t, first, err))
 	again, err := request(a.ID, "pro", "we grow\n")
-	wantEqual(t, "the same again", first, must(t, again, err))
+	wantEqual(t, "the same request again", first, must(t, again, err))
 	wantRefused(a.ID, "business", petcat.CodeInvalidField) // one is pending
-	wantRefused(b.ID, "free", petcat.CodeInvalidField)     // it has that
+	wantRefused(b.ID, "free", petcat.CodeInvalidField)     // already on the plan
 	wantRefused(99, "pro", petcat.CodeNotFound)
 
 	f.clock.Advance(time.Minute)
@@ -43,7 +43,7 @@ func testPlanRequests(t *testing.T, open Open) {
 
 	large, err := request(a.ID, "enterprise", "")
 	must(t, large, err)
-	_, err = f.ApprovePlanRequest(t.Context(), operator, large.ID, 0, 0) // without numbers
+	_, err = f.ApprovePlanRequest(t.Context(), operator, large.ID, 0, 0) // without quotas
 	wantCode(t, err, petcat.CodeMissingField)
 	declined, err := f.DeclinePlanRequest(t.Context(), operator, large.ID)
 	must(t, declined, err)

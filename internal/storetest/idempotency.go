@@ -11,7 +11,7 @@ func testIdempotency(t *testing.T, open Open) {
 	create := func(f *fixture, account petcat.AccountID, key petcat.IdempotencyKey, n petcat.NewCategory) (petcat.CreatedCategory, error) {
 		return f.CreateCategory(t.Context(), petcat.CreateCategory{Account: account, New: n, IdempotencyKey: key})
 	}
-	t.Run("what may not be created now is still repeated", func(t *testing.T) {
+	t.Run("a refused create is still replayed", func(t *testing.T) {
 		f := start(t, open)
 		refused := func(key petcat.IdempotencyKey, n petcat.NewCategory) (petcat.CreatedCategory, error) {
 			return f.CreateCategory(t.Context(), petcat.CreateCategory{
@@ -28,12 +28,12 @@ func testIdempotency(t *testing.T, open Open) {
 		must(t, first, err)
 		again, err := refused("k", dogs)
 		must(t, again, err)
-		wantEqual(t, "the repetition", petcat.CreatedCategory{Category: first.Category, Replayed: true}, again)
+		wantEqual(t, "the replay", petcat.CreatedCategory{Category: first.Category, Replayed: true}, again)
 		_, err = refused("k", category(t, "Cats", nil))
 		wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 		wantEqual(t, "the number of categories", 1, len(categories(t, f)))
 	})
-	t.Run("another request under the same key is refused", func(t *testing.T) {
+	t.Run("another request with the same key is rejected", func(t *testing.T) {
 		f := start(t, open)
 		must2(t)(create(f, 1, "k", category(t, "Dogs", nil)))
 		empty := ""
@@ -43,7 +43,7 @@ func testIdempotency(t *testing.T, open Open) {
 		}
 		wantEqual(t, "the number of categories", 1, len(categories(t, f)))
 	})
-	t.Run("keys are exact", func(t *testing.T) {
+	t.Run("keys are compared exactly", func(t *testing.T) {
 		f := start(t, open)
 		n := category(t, "Dogs", nil)
 		keys := []petcat.IdempotencyKey{"k", "K", "k'", `"k"`, petcat.IdempotencyKey(strings.Repeat("~", petcat.MaxIdempotencyKey))}

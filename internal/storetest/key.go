@@ -15,15 +15,15 @@ func testKeys(t *testing.T, open Open) {
 		first, g := f.key(t, a.ID, 1)
 		wantEqual(t, "the key", petcat.Key{ID: 1, Account: a.ID, Label: "key 1", Hint: g.Hint, CreatedAt: noon}, first)
 		second, _ := f.keyOn(t, b.ID, 2, petcat.KeyTerms{ExpiresAt: noon.Add(90 * 24 * time.Hour), ReadOnly: true})
-		wantEqual(t, "its end", noon.Add(90*24*time.Hour), second.ExpiresAt)
-		wantEqual(t, "that it is read-only", true, second.ReadOnly)
+		wantEqual(t, "its expiry", noon.Add(90*24*time.Hour), second.ExpiresAt)
+		wantEqual(t, "read-only", true, second.ReadOnly)
 		third, _ := f.key(t, a.ID, 3)
 		wantEqual(t, "all keys", []petcat.Key{first, second, third}, f.keys(t, 0))
 		wantEqual(t, "the keys of one account", []petcat.Key{first, third}, f.keys(t, a.ID))
 		found, err := f.FindKey(t.Context(), second.ID)
 		wantEqual(t, "found by its id", second, must(t, found, err))
 	})
-	t.Run("unknown ones are not found", func(t *testing.T) {
+	t.Run("unknown keys are not found", func(t *testing.T) {
 		f := start(t, open)
 		n, _, err := generator(1).NewKey(9, petcat.KeyTerms{}, noon)
 		must(t, n, err)
@@ -57,13 +57,13 @@ func testKeys(t *testing.T, open Open) {
 		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
 		f.clock.Advance(time.Minute)
 		disabled := f.change(t, k.ID, petcat.DisableKey)
-		wantEqual(t, "when", noon.Add(time.Minute), disabled.DisabledAt)
+		wantEqual(t, "the time", noon.Add(time.Minute), disabled.DisabledAt)
 		wantEqual(t, "disabled twice", disabled, f.change(t, k.ID, petcat.DisableKey))
 		wantEqual(t, "stored", disabled, f.keys(t, 0)[0])
 		wantEqual(t, "enabled", k, f.change(t, k.ID, petcat.EnableKey))
 		wantEqual(t, "stored", k, f.keys(t, 0)[0])
 	})
-	t.Run("revoked for ever", func(t *testing.T) {
+	t.Run("revocation is permanent", func(t *testing.T) {
 		f := start(t, open)
 		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
 		revoked := f.change(t, k.ID, petcat.RevokeKey)
@@ -93,17 +93,17 @@ func testKeys(t *testing.T, open Open) {
 		wantEqual(t, "another label", k, must(t, edited, err))
 		k.ExpiresAt = end
 		edited, err = edit(nil, &end)
-		wantEqual(t, "another end", k, must(t, edited, err))
+		wantEqual(t, "another expiry", k, must(t, edited, err))
 		entries := len(f.audit(t))
 		edited, err = edit(&name, &end)
-		wantEqual(t, "as it is", k, must(t, edited, err))
+		wantEqual(t, "no change", k, must(t, edited, err))
 		wantEqual(t, "audit entries", entries, len(f.audit(t)))
 		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
 		f.change(t, k.ID, petcat.RevokeKey)
 		_, err = edit(nil, &end)
 		wantCode(t, err, petcat.CodeInvalidField)
 	})
-	t.Run("customers have so many", func(t *testing.T) {
+	t.Run("limit for customers", func(t *testing.T) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
 		create := func(seed uint64) (petcat.Key, error) {
@@ -114,10 +114,10 @@ func testKeys(t *testing.T, open Open) {
 		for seed := range uint64(petcat.MaxCustomerKeys) {
 			must2(t)(create(seed))
 		}
-		f.change(t, 1, petcat.RevokeKey) // it is of today
+		f.change(t, 1, petcat.RevokeKey) // counts because it is from today
 		_, err := create(200)
 		wantCode(t, err, petcat.CodeInvalidField)
-		f.key(t, a.ID, 201) // an operator may
+		f.key(t, a.ID, 201) // operators have no limit
 		f.clock.Advance(24 * time.Hour)
 		f.change(t, 2, petcat.RevokeKey)
 		must2(t)(create(202))
@@ -157,7 +157,7 @@ func testRotation(t *testing.T, open Open) {
 
 	before := old
 	before.ExpiresAt, before.Successor = noon.Add(30*24*time.Hour), 0
-	for range 2 { // undoing it again changes nothing
+	for range 2 { // the second time changes nothing
 		must(t, 0, f.UndoRotation(t.Context(), operator, before))
 		successor.RevokedAt = now
 		wantEqual(t, "undone", []petcat.Key{before, successor}, f.keys(t, 0))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// testLogLevel: all processes see what was set last, and the audit log tells who set it.
+// testLogLevel: all processes read the last level, and changes are in the audit log.
 func testLogLevel(t *testing.T, open Open) {
 	f := start(t, open)
 	other := f.another(t)
@@ -15,7 +15,7 @@ func testLogLevel(t *testing.T, open Open) {
 		t.Helper()
 		gotLevel, gotUntil, err := other.LogLevel(ctx)
 		wantEqual(t, "the level", level, must(t, gotLevel, err))
-		wantEqual(t, "its end", until, gotUntil)
+		wantEqual(t, "its expiry", until, gotUntil)
 	}
 	wants(0, time.Time{})
 	hour, minute := f.now().Add(time.Hour), f.now().Add(time.Minute)

@@ -24,7 +24,7 @@ func testRunningNodes(t *testing.T, open Open) {
 		}
 		wantEqual(t, what, labels, have)
 	}
-	// age makes it long ago that a node, or all, were seen.
+	// age makes the row of a node older.
 	age := func(id string, by time.Duration) {
 		t.Helper()
 		err := f.Change(t.Context(), "age", func(tx *store.Tx) error {
@@ -36,20 +36,20 @@ func testRunningNodes(t *testing.T, open Open) {
 		}
 	}
 	want("the first node", beat(f.Store, "a", "web", "starting"), "web")
-	want("another one", beat(other, "b", "db", "ready"), "db", "web")
-	want("two of the same label", beat(other, "c", "web", "ready"), "db", "web", "web-2")
+	want("another node", beat(other, "b", "db", "ready"), "db", "web")
+	want("two nodes with the same label", beat(other, "c", "web", "ready"), "db", "web", "web-2")
 	want("its next beat", beat(other, "c", "web", "ready"), "db", "web", "web-2")
 
 	age("a", 10*time.Second)
 	before := beat(f.Store, "a", "web", "starting")[1]
 	after := beat(f.Store, "a", "web", "ready")[1]
 	wantEqual(t, "the version", "1.2.3", after.Version)
-	wantEqual(t, "where it is", []string{"h", "http://a", "https://c", "https://p"}, []string{after.Host, after.AdminURL, after.ConsoleURL, after.PublicURL})
+	wantEqual(t, "host and URLs", []string{"h", "http://a", "https://c", "https://p"}, []string{after.Host, after.AdminURL, after.ConsoleURL, after.PublicURL})
 	wantEqual(t, "the state", "ready", after.State)
 	if d := after.Since.Sub(before.Since); d < 10*time.Second {
-		t.Errorf("the state changed %s after the one before, want 10 s at least", d)
+		t.Errorf("the state changed after %s, want at least 10 s", d)
 	}
-	wantEqual(t, "the same state", after.Since, beat(f.Store, "a", "web", "ready")[1].Since)
+	wantEqual(t, "the time of the same state", after.Since, beat(f.Store, "a", "web", "ready")[1].Since)
 
 	wantCode(t, f.DrainNode(t.Context(), operator, "nobody", true), petcat.CodeNotFound)
 	for _, drained := range []bool{true, true, false} {
@@ -60,18 +60,18 @@ func testRunningNodes(t *testing.T, open Open) {
 	}
 	entries := f.audit(t)
 	wantEqual(t, "audit entries", 2, len(entries))
-	wantEqual(t, "the last one", "node.resume node web", entries[1].Action+" "+entries[1].Subject)
+	wantEqual(t, "the last entry", "node.resume node web", entries[1].Action+" "+entries[1].Subject)
 
-	age("a", 20*time.Second) // it was killed
+	age("a", 20*time.Second) // killed
 	all, err := other.Nodes(t.Context())
-	want("nodes that are not silent", must(t, all, err), "db", "web-2")
-	want("its label is free", beat(other, "c", "web", "ready"), "db", "web")
-	want("it was only stopped", beat(f.Store, "a", "web", "ready"), "db", "web", "web-2")
+	want("running nodes", must(t, all, err), "db", "web-2")
+	want("after the label became free", beat(other, "c", "web", "ready"), "db", "web")
+	want("after a pause", beat(f.Store, "a", "web", "ready"), "db", "web", "web-2")
 	if err := f.Leave(t.Context(), "c"); err != nil {
 		t.Fatal(err)
 	}
 	want("after a node left", beat(f.Store, "a", "web", "ready"), "db", "web")
 	age("b", -time.Hour) // the database's clock was set back
-	want("a node of the future", beat(f.Store, "a", "web", "ready"), "web")
+	want("a row from the future", beat(f.Store, "a", "web", "ready"), "web")
 	want("its next beat", beat(other, "b", "db", "ready"), "db", "web")
 }

@@ -11,7 +11,7 @@ import (
 	"petcat/internal/clocktest"
 )
 
-// nodes opens several stores on the same fresh data.
+// nodes opens several stores on the same new data.
 func nodes(t *testing.T, open OpenShared) [3]SharedStore {
 	t.Helper()
 	var all [3]SharedStore
@@ -26,7 +26,7 @@ func nodes(t *testing.T, open OpenShared) [3]SharedStore {
 func testNodes(t *testing.T, open OpenShared) {
 	t.Run("the feed", func(t *testing.T) { testFeed(t, open) })
 	t.Run("the feed of changes", func(t *testing.T) { testFeedOfChanges(t, open) })
-	t.Run("the feed skips nothing", func(t *testing.T) { testFeedUnderLoad(t, open) })
+	t.Run("the feed is complete", func(t *testing.T) { testFeedUnderLoad(t, open) })
 }
 
 func since(t *testing.T, s petcat.CategoryFeed, after petcat.Revision) ([]petcat.RevisedCategory, petcat.Revision) {
@@ -46,7 +46,7 @@ func testFeed(t *testing.T, open OpenShared) {
 	all := nodes(t, open)
 	writer, reader := all[0], all[1]
 	if got, seen := since(t, reader, 0); len(got) != 0 || seen != 0 {
-		t.Errorf("a fresh store tells of %v up to %d", got, seen)
+		t.Errorf("an empty store returned %v up to %d", got, seen)
 	}
 	text := ""
 	must2(t)(writer.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil)}))
@@ -54,16 +54,16 @@ func testFeed(t *testing.T, open OpenShared) {
 	both, seen := since(t, reader, 0)
 	wantEqual(t, "both", categories(t, writer), both)
 	if last := both[len(both)-1].Revision; seen < last {
-		t.Errorf("nothing is missing up to %d, and there was %d", seen, last)
+		t.Errorf("the feed ends with revision %d, want %d", seen, last)
 	}
 	second, again := since(t, reader, both[0].Revision)
 	wantEqual(t, "after the first", both[1:], second)
 	wantEqual(t, "up to", seen, again)
-	// Changes of access have revisions too, and no place in the feed.
+	// Changes of accounts and keys have revisions, but are not in the feed.
 	f := &fixture{Store: writer, clock: clocktest.NewManual(noon)}
 	f.account(t, "zoo")
 	if got, upTo := since(t, reader, seen); len(got) != 0 || upTo < seen {
-		t.Errorf("after everything: %v up to %d", got, upTo)
+		t.Errorf("at the end of the feed: got %v up to %d", got, upTo)
 	}
 
 	enough, told := errors.New("enough"), 0
@@ -76,8 +76,8 @@ func testFeed(t *testing.T, open OpenShared) {
 	}
 }
 
-// testFeedUnderLoad: who follows the feed while all nodes write, categories and
-// changes of access, has seen everything in the end, once and in order.
+// testFeedUnderLoad: while all nodes write categories and accounts, the feed returns all categories,
+// once and in order.
 func testFeedUnderLoad(t *testing.T, open OpenShared) {
 	all := nodes(t, open)
 	const each = 30
@@ -107,11 +107,11 @@ func testFeedUnderLoad(t *testing.T, open OpenShared) {
 	readers.Wait()
 	want := acknowledged.wantStored(t, all[0], len(all)*4*each)
 	for i := range all {
-		wantEqual(t, "what a node heard", want, followed[i])
+		wantEqual(t, "the changes that a node read", want, followed[i])
 	}
 }
 
-// follow asks the feed again and again, and once more when done is closed.
+// follow reads the feed repeatedly, and once more after done is closed.
 func follow(t *testing.T, s petcat.CategoryFeed, done <-chan struct{}) (heard []petcat.RevisedCategory) {
 	t.Helper()
 	var after petcat.Revision

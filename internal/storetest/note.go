@@ -2,7 +2,7 @@ package storetest
 
 import "testing"
 
-// testNotes: a note is seen by all processes.
+// testNotes: all processes read the same notes.
 func testNotes(t *testing.T, open Open) {
 	f := start(t, open)
 	other := f.another(t)

@@ -11,11 +11,10 @@ import (
 	"petcat"
 )
 
-// once is a create of some operation as far as idempotency is concerned: it returns
-// what it was told was created, such as a petcat.Pet.
+// once creates a resource with an idempotency key. It returns the resource, such as a petcat.Pet.
 type once func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (created any, replayed bool, err error)
 
-// onces are creates of each operation; the pets' category is 1, the orders' pet is 1.
+// onces are the creates of all operations, with category 1 and pet 1.
 func onces(t *testing.T) map[string]once {
 	t.Helper()
 	pet := func(name string) once {
@@ -42,8 +41,7 @@ func onces(t *testing.T) map[string]once {
 	}
 }
 
-// testOnce: what holds of repeated creates of categories holds of pets and orders,
-// and a key belongs to one request of whatever operation.
+// testOnce: replays work for all operations, and a key belongs to one request of one operation.
 func testOnce(t *testing.T, open Open) {
 	for name, create := range onces(t) {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +53,7 @@ func testOnce(t *testing.T, open Open) {
 				t.Helper()
 				again, replayed, err := create(t, s, 1, "k")
 				wantEqual(t, "replayed", true, must(t, replayed, err))
-				wantEqual(t, "the repetition", first, again)
+				wantEqual(t, "the replay", first, again)
 			}
 			repeat(f)
 			repeat(f.another(t))
@@ -79,12 +77,12 @@ func testOnce(t *testing.T, open Open) {
 			wantEqual(t, "replayed after 24 hours", false, must(t, replayed, err))
 			repeat(f)
 		})
-		t.Run(name+" 16 times at once", func(t *testing.T) { testOnceInParallel(t, open, create) })
+		t.Run(name+", 16 times concurrently", func(t *testing.T) { testOnceInParallel(t, open, create) })
 	}
-	t.Run("all of them at once", func(t *testing.T) { testOneKeyInParallel(t, open) })
+	t.Run("all operations concurrently", func(t *testing.T) { testOneKeyInParallel(t, open) })
 }
 
-// persist repeats a create as a caller does who is told to retry.
+// persist retries a create like a client.
 func (o once) persist(t *testing.T, s Store, key petcat.IdempotencyKey) (created any, replayed bool, err error) {
 	t.Helper()
 	for {
@@ -118,11 +116,11 @@ func testOnceInParallel(t *testing.T, open Open, create once) {
 		})
 	}
 	all.Wait()
-	wantEqual(t, "answers that were not replayed", int64(1), fresh.Load())
-	wantEqual(t, "things that were answered", 1, len(seen))
+	wantEqual(t, "responses that were not replayed", int64(1), fresh.Load())
+	wantEqual(t, "created resources", 1, len(seen))
 }
 
-// testOneKeyInParallel: of different requests with one key, one is carried out.
+// testOneKeyInParallel: of concurrent requests with one key, one succeeds.
 func testOneKeyInParallel(t *testing.T, open Open) {
 	f := start(t, open)
 	f.stock(t, 1)
@@ -146,12 +144,12 @@ func testOneKeyInParallel(t *testing.T, open Open) {
 			})
 		}
 		all.Wait()
-		wantEqual(t, "requests that were carried out", int64(1), carriedOut.Load())
+		wantEqual(t, "successful requests", int64(1), carriedOut.Load())
 	}
 }
 
-// testManagedOnce: a change under an idempotency key is made once, and its answer lost, the next
-// one tells what it was about.
+// testManagedOnce: a change with an idempotency key is made once. A retry returns the subject of
+// the change.
 func testManagedOnce(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(s Store, by petcat.Actor, key, name string) error {
@@ -166,13 +164,13 @@ func testManagedOnce(t *testing.T, open Open) {
 		err := create(s, operator, "k", "zoo")
 		repeated, ok := errors.AsType[*petcat.RepeatedError](err)
 		if !ok || repeated.Subject != "acct_1" {
-			t.Errorf("the repetition: %v, want what was made", err)
+			t.Errorf("the retry returned %v, want the subject", err)
 		}
 	}
 	wantCode(t, create(f, operator, "k", "shop"), petcat.CodeIdempotencyKeyReused)
 	must(t, 0, create(f, "operator bob", "k", "shop"))
 	wantCode(t, create(f, operator, "l", "zoo"), petcat.CodeInvalidField)
-	must(t, 0, create(f, operator, "l", "aquarium")) // what failed is not remembered
+	must(t, 0, create(f, operator, "l", "aquarium")) // failed changes are not stored
 	f.clock.Advance(petcat.IdempotencyRetention)
 	must(t, 0, create(f, operator, "k", "farm"))
 	wantEqual(t, "audit entries", 4, len(f.audit(t)))

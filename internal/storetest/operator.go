@@ -57,7 +57,7 @@ func testTokens(t *testing.T, open Open) {
 	}
 	end := noon.Add(time.Hour)
 	first, err := create("ci", end, token(1))
-	wantEqual(t, "the answer", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
+	wantEqual(t, "the result", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
 	_, err = create("ci", time.Time{}, token(2))
 	wantCode(t, err, petcat.CodeInvalidField)
 	_, err = create("past", noon, token(2))
@@ -72,7 +72,7 @@ func testTokens(t *testing.T, open Open) {
 	must(t, second, err)
 	revoked, err := f.RevokeToken(t.Context(), operator, "ci")
 	second.RevokedAt = f.now()
-	wantEqual(t, "the revoked one", second, must(t, revoked, err))
+	wantEqual(t, "the revoked token", second, must(t, revoked, err))
 	_, err = f.RevokeToken(t.Context(), operator, "ci")
 	wantCode(t, err, petcat.CodeNotFound)
 	third, err := create("ci", time.Time{}, token(4))

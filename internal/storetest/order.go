@@ -8,8 +8,8 @@ import (
 )
 
 func testOrders(t *testing.T, open Open) {
-	t.Run("an account sees its own", func(t *testing.T) { testOwnOrders(t, open) })
-	t.Run("only of a pet that is there", func(t *testing.T) { testOrdersOfNoPet(t, open) })
+	t.Run("accounts see their own orders", func(t *testing.T) { testOwnOrders(t, open) })
+	t.Run("the pet must exist", func(t *testing.T) { testOrdersOfNoPet(t, open) })
 	t.Run("pages", func(t *testing.T) { testOrderPages(t, open) })
 }
 
@@ -32,7 +32,7 @@ func (f *fixture) orders(t *testing.T, q petcat.OrderQuery) []petcat.Order {
 	return must(t, orders, err)
 }
 
-// stock creates a category with so many pets.
+// stock creates a category with pets.
 func (f *fixture) stock(t *testing.T, pets int) {
 	t.Helper()
 	category := f.create(t, "Dogs", nil).ID
@@ -49,9 +49,9 @@ func testOwnOrders(t *testing.T, open Open) {
 		account  petcat.AccountID
 		pet      petcat.PetID
 		quantity int64
-	}{{1, 1, 1}, {2, 1, petcat.MaxQuantity}, {1, 2, 7}, {1, 1, 1}, {2, 2, 2}} { // the same may be ordered twice
+	}{{1, 1, 1}, {2, 1, petcat.MaxQuantity}, {1, 2, 7}, {1, 1, 1}, {2, 2, 2}} { // orders need not differ
 		placed := petcat.Order{ID: petcat.OrderID(i + 1), Pet: o.pet, Quantity: o.quantity}
-		wantEqual(t, "the answer", placed, f.order(t, o.account, newOrder(t, o.pet, o.quantity)))
+		wantEqual(t, "the result", placed, f.order(t, o.account, newOrder(t, o.pet, o.quantity)))
 		want[o.account] = append(want[o.account], placed)
 	}
 	for _, s := range []Store{f.Store, f.another(t)} {
@@ -93,6 +93,6 @@ func testOrderPages(t *testing.T, open Open) {
 			}
 			after = page[limit-1].ID
 		}
-		wantEqual(t, "the walk", want, walked)
+		wantEqual(t, "all pages", want, walked)
 	}
 }

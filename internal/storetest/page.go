@@ -21,14 +21,14 @@ func testAccountPages(t *testing.T, open Open) {
 	}
 	must2(t)(f.CloseAccount(t.Context(), operator, 2))
 	f.account(t, "Acme")
-	// pages reads all pages of a size.
+	// pages reads all pages.
 	pages := func(prefix string, limit int) (names []string) {
 		t.Helper()
 		q := petcat.AccountQuery{Prefix: prefix, Limit: limit}
 		for {
 			page, err := f.AccountPage(t.Context(), q)
 			if must(t, page, err); len(page) > limit {
-				t.Fatalf("a page of %d, want at most %d", len(page), limit)
+				t.Fatalf("got a page of %d, want at most %d", len(page), limit)
 			}
 			for _, a := range page {
 				names = append(names, a.ID.String()+" "+a.Name)
@@ -50,7 +50,7 @@ func testAccountPages(t *testing.T, open Open) {
 	must2(t)(f.ChangeSubscription(t.Context(), operator, 7, subscription(t, "pro", 0, 0)))
 	pro, err := f.AccountPage(t.Context(), petcat.AccountQuery{Prefix: "a", Plan: petcat.Pro, Limit: 9})
 	wantEqual(t, "accounts on a plan", "acme", must(t, pro, err)[0].Name)
-	wantEqual(t, "how many", 1, len(pro))
+	wantEqual(t, "number of accounts", 1, len(pro))
 
 	k, _ := f.key(t, 7, 1)
 	gone, _ := f.key(t, 7, 2)
@@ -84,7 +84,7 @@ func testKeyPages(t *testing.T, open Open) {
 	second, err := f.KeyPage(t.Context(), petcat.KeyQuery{Account: a.ID, Before: first[2].ID, Limit: 3})
 	wantEqual(t, "the second page", want[3:], must(t, second, err))
 	hinted, err := f.KeyPage(t.Context(), petcat.KeyQuery{Hint: want[1].Hint, Limit: 3})
-	wantEqual(t, "by its hint", want[1:2], must(t, hinted, err))
+	wantEqual(t, "by hint", want[1:2], must(t, hinted, err))
 }
 
 func testBanPages(t *testing.T, open Open) {
@@ -117,7 +117,7 @@ func testBanPages(t *testing.T, open Open) {
 	wantEqual(t, "all bans", bans, page(petcat.BanQuery{Limit: 10}))
 	wantEqual(t, "active bans", []petcat.Ban{bans[0], bans[1], bans[4], bans[5]}, page(petcat.BanQuery{Active: f.now(), Limit: 10}))
 	wantEqual(t, "active bans of an account, the first two", []petcat.Ban{bans[0], bans[1]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, Limit: 2}))
-	wantEqual(t, "and the next", []petcat.Ban{bans[4]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, After: bans[1].Key, Limit: 2}))
+	wantEqual(t, "the next page", []petcat.Ban{bans[4]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, After: bans[1].Key, Limit: 2}))
 }
 
 func testAuditPages(t *testing.T, open Open) {
@@ -133,6 +133,6 @@ func testAuditPages(t *testing.T, open Open) {
 		})
 	}
 	wantEqual(t, "the newest", all[3:], page(0))
-	wantEqual(t, "those before", all[1:3], page(4))
+	wantEqual(t, "the previous entries", all[1:3], page(4))
 	wantEqual(t, "the oldest", all[:1], page(2))
 }

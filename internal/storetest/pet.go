@@ -10,10 +10,10 @@ import (
 )
 
 func testPets(t *testing.T, open Open) {
-	t.Run("names come back byte for byte, in the order of creation", func(t *testing.T) { testPetNames(t, open) })
-	t.Run("only of a category that is there", func(t *testing.T) { testPetsOfNoCategory(t, open) })
-	t.Run("a category with pets stays", func(t *testing.T) { testCategoryInUse(t, open) })
-	t.Run("creates against deletions of their category", func(t *testing.T) { testPetsAgainstDeletions(t, open) })
+	t.Run("names are stored exactly, in the order of creation", func(t *testing.T) { testPetNames(t, open) })
+	t.Run("the category must exist", func(t *testing.T) { testPetsOfNoCategory(t, open) })
+	t.Run("categories with pets cannot be deleted", func(t *testing.T) { testCategoryInUse(t, open) })
+	t.Run("creates during the deletion of the category", func(t *testing.T) { testPetsAgainstDeletions(t, open) })
 	t.Run("pages", func(t *testing.T) { testPetPages(t, open) })
 }
 
@@ -44,12 +44,12 @@ func (f *fixture) remove(t *testing.T, id petcat.CategoryID) error {
 
 func testPetNames(t *testing.T, open Open) {
 	f := start(t, open)
-	wantEqual(t, "pets of nothing", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
+	wantEqual(t, "pets of an empty store", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
 	category := f.create(t, "Dogs", nil).ID
 	var want []petcat.Pet
 	for _, name := range append(slices.Clone(naughty), "Rex", "Rex") { // names need not be unique
 		p := petcat.Pet{ID: petcat.PetID(len(want) + 1), Name: name, Category: category}
-		wantEqual(t, "the answer", p, f.pet(t, name, category))
+		wantEqual(t, "the result", p, f.pet(t, name, category))
 		want = append(want, p)
 	}
 	for _, s := range []Store{f.Store, f.another(t)} {
@@ -73,21 +73,21 @@ func testPetsOfNoCategory(t *testing.T, open Open) {
 		t.Fatal(err)
 	}
 	for _, id := range []petcat.CategoryID{gone, gone + 1, 0, -1, 1 << 60} {
-		for _, key := range []petcat.IdempotencyKey{"", "k"} { // which a refusal does not use up
+		for _, key := range []petcat.IdempotencyKey{"", "k"} { // a rejected request does not use up its key
 			_, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: newPet(t, "Rex", id), IdempotencyKey: key})
 			wantCode(t, err, petcat.CodeInvalidField)
 		}
 	}
 	wantEqual(t, "pets", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
 	created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", there), IdempotencyKey: "k"})
-	wantEqual(t, "a pet in another account's category, with the first id", petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}, must(t, created, err))
+	wantEqual(t, "a pet in the category of another account", petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}, must(t, created, err))
 }
 
 func testCategoryInUse(t *testing.T, open Open) {
 	f := start(t, open)
 	used, free := f.create(t, "Dogs", nil), f.create(t, "Cats", nil)
 	f.pet(t, "Rex", used.ID)
-	for _, by := range []petcat.AccountID{1, 0} { // the operator as well
+	for _, by := range []petcat.AccountID{1, 0} { // an operator, too
 		err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: used.ID, Account: by})
 		wantCode(t, err, petcat.CodeCategoryInUse)
 	}
@@ -101,8 +101,8 @@ func testCategoryInUse(t *testing.T, open Open) {
 	f.update(t, petcat.UpdateCategory{ID: used.ID, Account: 1, Patch: patch(t, &name, nil, false)})
 }
 
-// testPetsAgainstDeletions has two processes create pets of a category while one of
-// them deletes it: there is never a pet whose category is gone.
+// testPetsAgainstDeletions: two processes create pets while one deletes their category. No pet
+// remains in a deleted category.
 func testPetsAgainstDeletions(t *testing.T, open Open) {
 	const rounds, clients = 10, 4
 	f := start(t, open)
@@ -131,9 +131,9 @@ func testPetsAgainstDeletions(t *testing.T, open Open) {
 		all.Go(func() { deletion = f.remove(t, category) })
 		all.Wait()
 		there := len(f.pets(t, petcat.PetQuery{Category: category, Limit: 10}))
-		wantEqual(t, "pets that are there", created, there)
+		wantEqual(t, "stored pets", created, there)
 		if code := petcat.CodeOf(deletion); (code != "" || there > 0) && (code != petcat.CodeCategoryInUse || there == 0) {
-			t.Fatalf("the deletion ended with %v, and there are %d pets", deletion, there)
+			t.Fatalf("the deletion returned %v, with %d pets", deletion, there)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func testPetPages(t *testing.T, open Open) {
 		f.create(t, fmt.Sprint(i), nil)
 	}
 	for i := range 25 {
-		category := petcat.CategoryID(1 + i*i%3) // 1 or 2; 3 has none
+		category := petcat.CategoryID(1 + i*i%3) // 1 or 2; 3 stays empty
 		p := f.pet(t, fmt.Sprint(i), category)
 		every, of[category] = append(every, p), append(of[category], p)
 	}
@@ -163,7 +163,7 @@ func testPetPages(t *testing.T, open Open) {
 			for q := (petcat.PetQuery{Category: category, Limit: limit}); ; {
 				page := f.pets(t, q)
 				if len(page) > limit {
-					t.Fatalf("a page of %d has %d", limit, len(page))
+					t.Fatalf("a page of %d has %d pets", limit, len(page))
 				}
 				walked = append(walked, page...)
 				if len(page) < limit {
@@ -174,5 +174,5 @@ func testPetPages(t *testing.T, open Open) {
 			wantEqual(t, fmt.Sprintf("category %d in pages of %d", category, limit), want, walked)
 		}
 	}
-	wantEqual(t, "behind all", 0, len(f.pets(t, petcat.PetQuery{After: 1<<53 - 1, Limit: 10})))
+	wantEqual(t, "after the last pet", 0, len(f.pets(t, petcat.PetQuery{After: 1<<53 - 1, Limit: 10})))
 }

@@ -12,12 +12,12 @@ import (
 	"testing"
 )
 
-// sql is in the parts of statements, and in no other text.
+// sql matches parts of SQL statements.
 var sql = regexp.MustCompile(`\b(SELECT|INSERT INTO|UPDATE|DELETE FROM|WHERE|ON CONFLICT|ORDER BY)\b`)
 
 // WantStatements fails the test unless the suite ran every statement in the source of package
-// store. What it runs on one database it runs on the other, so none is wrong on either. ran are
-// all that were run, with question marks.
+// store. The suite runs the same statements on both databases. ran has all statements that were
+// run, with question marks.
 func WantStatements(t *testing.T, ran []string) {
 	t.Helper()
 	files, err := filepath.Glob("../store/*.go")
@@ -26,7 +26,7 @@ func WantStatements(t *testing.T, ran []string) {
 	}
 	set := gotoken.NewFileSet()
 	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") || filepath.Base(name) == "backup.go" { // which package backup tests
+		if strings.HasSuffix(name, "_test.go") || filepath.Base(name) == "backup.go" { // tested by package backup
 			continue
 		}
 		file, err := parser.ParseFile(set, name, nil, 0)

@@ -1,6 +1,5 @@
-// Package storetest is the conformance suite of all stores, over the interfaces of
-// package petcat, so that they behave identically. It does not know which store it
-// tests; what is special to a store is tested in its own package.
+// Package storetest is the conformance suite of stores, which makes them behave identically. It uses
+// the interfaces of package petcat. Packages sqlite and postgres test their own features.
 package storetest
 
 import (
@@ -21,8 +20,8 @@ import (
 	"petcat/internal/store"
 )
 
-// Store is everything that a store implements.
-type Store interface { //nolint:interfacebloat // a sum of small ones
+// Store is the interface of all stores.
+type Store interface { //nolint:interfacebloat // a sum of small interfaces
 	petcat.CategoryStore
 	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
 	petcat.PetStore
@@ -41,46 +40,45 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.OperatorTokenStore
 	petcat.PlanRequestStore
 	io.Closer
-	// Clean deletes what has expired.
+	// Clean deletes expired rows.
 	Clean(ctx context.Context) error
-	// Change runs fn in a transaction, as the store's operations do.
+	// Change runs fn in a transaction.
 	Change(ctx context.Context, doing string, fn func(*store.Tx) error) error
-	// Note and SetNote are what processes tell each other beside the data.
+	// Note and SetNote read and write texts that processes share.
 	Note(ctx context.Context, name string) (string, error)
 	SetNote(ctx context.Context, name, text string) error
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
 }
 
-// Open opens a store on the set of data that place names, an empty one the first
-// time. Several stores on the same place stand for several processes. The test
-// closes the store.
+// Open opens a store on the dataset named place, which is empty the first time. Several stores on
+// the same dataset stand for several processes. The test closes the store.
 type Open func(t *testing.T, place string, c clock.Clock) Store
 
-// OpenOwn is Open for a store whose categories are created by one process alone.
-// committed, when not nil, gets what the store hands over after each commit.
+// OpenOwn is Open for a store with a single process that creates categories. committed, if not nil,
+// is called with the categories of each commit.
 type OpenOwn func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) Store
 
-// SharedStore is a store in which several processes create categories.
+// SharedStore is a store for several processes that create categories.
 type SharedStore interface {
 	Store
 	petcat.CategoryFeed
 }
 
-// OpenShared is Open for a store that several processes share.
+// OpenShared is Open for a SharedStore.
 type OpenShared func(t *testing.T, place string, c clock.Clock) SharedStore
 
-// RunOwn runs the suite for a store that belongs to one server.
+// RunOwn runs the suite for a store with a single process.
 func RunOwn(t *testing.T, open OpenOwn) {
 	run(t, func(t *testing.T, place string, c clock.Clock) Store {
 		t.Helper()
 		return open(t, place, c, nil)
 	})
-	t.Run("commits are handed over before the answer", func(t *testing.T) { testHandedOver(t, open) })
-	t.Run("changes are handed over before the answer", func(t *testing.T) { testChangesHandedOver(t, open) })
+	t.Run("creates are passed on before they return", func(t *testing.T) { testHandedOver(t, open) })
+	t.Run("changes are passed on before they return", func(t *testing.T) { testChangesHandedOver(t, open) })
 }
 
-// RunShared runs the suite for a store that several servers share.
+// RunShared runs the suite for a SharedStore.
 func RunShared(t *testing.T, open OpenShared) {
 	run(t, func(t *testing.T, place string, c clock.Clock) Store {
 		t.Helper()
@@ -115,7 +113,7 @@ func run(t *testing.T, open Open) {
 		{"tokens", testTokens},
 		{"plan requests", testPlanRequests},
 		{"pages", testPages},
-		{"what is refused", testRefused},
+		{"rolled back operations", testRolledBack},
 		{"running nodes", testRunningNodes},
 		{"clean", testClean},
 		{"notes", testNotes},
@@ -125,13 +123,13 @@ func run(t *testing.T, open Open) {
 	}
 }
 
-// noon is when the tests begin.
+// noon is the start time of the tests.
 var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// operator is who makes the changes in the tests.
+// operator is the actor in the tests.
 const operator petcat.Actor = "cli:ada"
 
-// fixture is one store with its clock.
+// fixture is a store with its clock.
 type fixture struct {
 	Store
 	clock *clocktest.Manual
@@ -139,7 +137,7 @@ type fixture struct {
 	place string
 }
 
-// start opens a store on fresh data.
+// start opens a store on an empty dataset.
 func start(t *testing.T, open Open) *fixture {
 	t.Helper()
 	f := &fixture{clock: clocktest.NewManual(noon), open: open, place: t.TempDir()}
@@ -147,7 +145,7 @@ func start(t *testing.T, open Open) *fixture {
 	return f
 }
 
-// another opens a second store on the same data, as another process would.
+// another opens a second store on the same dataset, for another process.
 func (f *fixture) another(t *testing.T) Store {
 	t.Helper()
 	s := f.open(t, f.place, f.clock)
@@ -164,7 +162,7 @@ func closeStore(t *testing.T, s Store) {
 
 func (f *fixture) now() time.Time { return f.clock.Read().Time() }
 
-// must fails the test for an error and returns the value otherwise.
+// must returns v, or fails the test after an error.
 func must[T any](t *testing.T, v T, err error) T {
 	t.Helper()
 	if err != nil {
@@ -187,7 +185,7 @@ func wantEqual[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-// collect returns everything that an Each method of a store calls fn with.
+// collect returns all elements of an Each method.
 func collect[T any](t *testing.T, each func(fn func(T) error) error) []T {
 	t.Helper()
 	var all []T
@@ -232,7 +230,7 @@ func (f *fixture) key(t *testing.T, a petcat.AccountID, seed uint64) (petcat.Key
 	return f.keyOn(t, a, seed, petcat.KeyTerms{})
 }
 
-// keyOn creates a key on terms, but with a label of its own.
+// keyOn creates a key on terms, with its own label.
 func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms petcat.KeyTerms) (petcat.Key, petcat.GeneratedKey) {
 	t.Helper()
 	terms.Label = fmt.Sprintf("key %d", seed)

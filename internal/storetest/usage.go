@@ -8,17 +8,17 @@ import (
 )
 
 func testUsage(t *testing.T, open Open) {
-	t.Run("by the hour and the day", func(t *testing.T) { testUsageSteps(t, open) })
-	t.Run("a batch that is written again counts once", func(t *testing.T) { testUsageOnce(t, open) })
-	t.Run("hours become days, which are kept for two years", func(t *testing.T) { testUsageRetention(t, open) })
-	t.Run("two nodes add and clean up at once", func(t *testing.T) { testUsageOfTwoNodes(t, open) })
-	t.Run("the largest accounts", func(t *testing.T) { testTopAccounts(t, open) })
+	t.Run("by hour and day", func(t *testing.T) { testUsageSteps(t, open) })
+	t.Run("repeated batches count once", func(t *testing.T) { testUsageOnce(t, open) })
+	t.Run("hours are merged into days, which are kept for two years", func(t *testing.T) { testUsageRetention(t, open) })
+	t.Run("two nodes add and clean concurrently", func(t *testing.T) { testUsageOfTwoNodes(t, open) })
+	t.Run("largest accounts", func(t *testing.T) { testTopAccounts(t, open) })
 	t.Run("killed nodes", func(t *testing.T) { testKilledNodes(t, open) })
-	t.Run("last uses of keys", func(t *testing.T) { testKeyUses(t, open) })
-	t.Run("refusals", func(t *testing.T) { testRefusals(t, open) })
+	t.Run("last use of keys", func(t *testing.T) { testKeyUses(t, open) })
+	t.Run("rejections", func(t *testing.T) { testRefusals(t, open) })
 }
 
-// usage asks a store, from the beginning of time if q does not say from when.
+// usage returns a usage history, by default until tomorrow.
 func (f *fixture) usage(t *testing.T, s Store, q petcat.UsageQuery) petcat.UsageHistory {
 	t.Helper()
 	if q.To.IsZero() {
@@ -28,7 +28,7 @@ func (f *fixture) usage(t *testing.T, s Store, q petcat.UsageQuery) petcat.Usage
 	return must(t, h, err)
 }
 
-// batch is what a node counted in the hour of a moment, before it ended.
+// batch returns the last batch of a node, with counts in the hour of at.
 func batch(node string, number int64, at time.Time, counts ...petcat.UsageCount) petcat.UsageBatch {
 	for i := range counts {
 		counts[i].Hour = at.Unix() / 3600
@@ -50,7 +50,7 @@ func (f *fixture) clean(t *testing.T) {
 	}
 }
 
-// counted returns counts that are all different.
+// counted returns different counts.
 func counted(n int64) petcat.UsageCounts {
 	return petcat.UsageCounts{
 		Requests: n, MinuteRefused: 2 * n, DayRefused: 3 * n, BanRefused: 4 * n, KeyRefused: 5 * n, Failed: 6 * n, Bytes: 1_000 * n,
@@ -68,7 +68,7 @@ func period(begin time.Time, n int64) petcat.UsagePeriod {
 func (f *fixture) wantDayUsed(t *testing.T, account petcat.AccountID, at time.Time, want int64) {
 	t.Helper()
 	used, err := f.DayUsed(t.Context(), account, petcat.Day.Index(at.Unix()))
-	wantEqual(t, "used of the day", want, must(t, used, err))
+	wantEqual(t, "usage of the day", want, must(t, used, err))
 }
 
 func testUsageSteps(t *testing.T, open Open) {
@@ -84,19 +84,19 @@ func testUsageSteps(t *testing.T, open Open) {
 	for _, c := range []struct {
 		step petcat.UsageStep
 		all  []petcat.UsagePeriod
-		last int // periods from midnight on
+		last int // number of periods from midnight on
 	}{{petcat.UsageByHour, hours, 2}, {petcat.UsageByDay, days, 1}} {
 		of := func(from, to time.Time) []petcat.UsagePeriod {
 			return f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: c.step, From: from, To: to}).Periods
 		}
-		wantEqual(t, "of all time", c.all, of(time.Time{}, time.Time{}))
+		wantEqual(t, "all periods", c.all, of(time.Time{}, time.Time{}))
 		wantEqual(t, "from midnight", c.all[c.last:], of(midnight, time.Time{}))
 		wantEqual(t, "from before midnight", c.all[c.last:], of(midnight.Add(-time.Second), time.Time{}))
 		wantEqual(t, "to midnight", c.all[:c.last], of(time.Time{}, midnight))
 		wantEqual(t, "to past midnight", c.all, of(time.Time{}, midnight.Add(time.Second)))
 	}
-	wantEqual(t, "of all accounts", []petcat.UsagePeriod{period(midnight, 99)}, f.usage(t, f.Store, petcat.UsageQuery{}).Periods)
-	wantEqual(t, "of nobody", petcat.UsageHistory{}, f.usage(t, f.Store, petcat.UsageQuery{Account: 9, Step: petcat.UsageByDay}))
+	wantEqual(t, "all accounts", []petcat.UsagePeriod{period(midnight, 99)}, f.usage(t, f.Store, petcat.UsageQuery{}).Periods)
+	wantEqual(t, "unknown account", petcat.UsageHistory{}, f.usage(t, f.Store, petcat.UsageQuery{Account: 9, Step: petcat.UsageByDay}))
 	f.wantDayUsed(t, 7, noon, 7)
 	f.wantDayUsed(t, 7, midnight, 10)
 	f.wantDayUsed(t, 9, noon, 0)
@@ -107,7 +107,7 @@ func testUsageOnce(t *testing.T, open Open) {
 	other := f.another(t)
 	first, second := batch("a", 1, noon, countOf(7, 1)), batch("a", 2, noon, countOf(7, 10))
 	first.Refusals = []petcat.Refusal{refusal(noon, 3)}
-	// 1 comes once more after 2: it was on its way for long.
+	// The first batch arrives again after the second.
 	for _, b := range []petcat.UsageBatch{first, first, second, first, second} {
 		f.addUsage(t, b)
 		if err := other.AddUsage(t.Context(), b); err != nil {
@@ -123,7 +123,7 @@ func testUsageRetention(t *testing.T, open Open) {
 	of := func(step petcat.UsageStep) []petcat.UsagePeriod {
 		return f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: step}).Periods
 	}
-	var counts []petcat.UsageCount // more than one statement adds or moves
+	var counts []petcat.UsageCount // too many for one statement
 	for a := range petcat.AccountID(1_500) {
 		counts = append(counts, countOf(a, int64(a)))
 	}
@@ -132,22 +132,22 @@ func testUsageRetention(t *testing.T, open Open) {
 	day := []petcat.UsagePeriod{period(noon.Truncate(24*time.Hour), 14)}
 	f.clock.Advance(petcat.UsageHours - 12*time.Hour)
 	f.clean(t)
-	wantEqual(t, "hours before the end", []petcat.UsagePeriod{period(noon, 7), period(noon.Add(time.Hour), 7)}, of(petcat.UsageByHour))
-	wantEqual(t, "the day before the end", day, of(petcat.UsageByDay))
+	wantEqual(t, "hours before they expire", []petcat.UsagePeriod{period(noon, 7), period(noon.Add(time.Hour), 7)}, of(petcat.UsageByHour))
+	wantEqual(t, "the day before the hours expire", day, of(petcat.UsageByDay))
 	f.clock.Advance(24 * time.Hour)
 	f.clean(t)
-	f.wantDayUsed(t, 7, noon, 0) // its hours are gone
-	wantEqual(t, "the day after it", day, of(petcat.UsageByDay))
+	f.wantDayUsed(t, 7, noon, 0) // the hours were deleted
+	wantEqual(t, "the day after the hours expired", day, of(petcat.UsageByDay))
 	f.clock.Advance(petcat.UsageDays - petcat.UsageHours - 24*time.Hour)
 	f.clean(t)
 	wantEqual(t, "the day after almost two years", day, of(petcat.UsageByDay))
 	f.clock.Advance(48 * time.Hour)
 	f.clean(t)
-	f.clock.Step(-72 * time.Hour) // else it would not even be asked for
+	f.clock.Step(-72 * time.Hour) // else the query would exclude the day
 	wantEqual(t, "days after two years", 0, len(of(petcat.UsageByDay)))
 }
 
-// testUsageOfTwoNodes: nodes add to the same rows, and every node moves hours into days.
+// testUsageOfTwoNodes: two nodes add to the same rows and merge hours into days.
 func testUsageOfTwoNodes(t *testing.T, open Open) {
 	const batches, accounts = 20, 100
 	f := start(t, open)
@@ -174,7 +174,7 @@ func testUsageOfTwoNodes(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 	}
-	f.clean(t) // what one left to the other
+	f.clean(t) // rows that both nodes skipped
 	wantEqual(t, "by the hour", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7}).Periods))
 	wantEqual(t, "by the day", []petcat.UsagePeriod{period(at.Truncate(24*time.Hour), 2*batches)}, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay}).Periods)
 }
@@ -187,7 +187,7 @@ func testTopAccounts(t *testing.T, open Open) {
 	f.addUsage(t, batch("a", 1, noon, countOf(a.ID, 5), countOf(b.ID, 3), countOf(petcat.AllAccounts, 8)))
 	f.addUsage(t, batch("a", 2, noon.Add(time.Hour), petcat.UsageCount{Account: b.ID, UsageCounts: petcat.UsageCounts{Requests: 1, DayRefused: 100}}))
 	f.addUsage(t, batch("a", 3, old, countOf(b.ID, 4)))
-	f.clean(t) // the last becomes a day
+	f.clean(t) // merges the last hour into a day
 	recent, late := counted(3), petcat.UsageCounts{Requests: 1, DayRefused: 100}
 	recent.Add(late)
 	all := recent
@@ -224,25 +224,25 @@ func testKilledNodes(t *testing.T, open Open) {
 	f.clean(t)
 	query := petcat.UsageQuery{Account: 7}
 	if h := f.usage(t, f.Store, query); len(h.Gaps) > 0 || h.Periods[0].Incomplete {
-		t.Errorf("while all serve, there are the gaps %v", h)
+		t.Errorf("got the gaps %v while all nodes run", h)
 	}
 	f.clock.Advance(2 * time.Hour)
 	silent("serves", f.now().Add(-time.Second), 2, false)
 	f.clean(t)
 	gap := petcat.UsageGap{Node: "killed", From: noon, Until: f.now()}
 	h := f.usage(t, f.Store, query)
-	wantEqual(t, "the gaps", []petcat.UsageGap{gap}, h.Gaps)
-	wantEqual(t, "incomplete at first", true, h.Periods[0].Incomplete)
+	wantEqual(t, "gaps", []petcat.UsageGap{gap}, h.Gaps)
+	wantEqual(t, "incomplete", true, h.Periods[0].Incomplete)
 	f.clock.Advance(time.Hour)
 	silent("serves", f.now(), 3, false)
 	f.clean(t)
 	h = f.usage(t, f.Store, query)
-	wantEqual(t, "the gaps later", []petcat.UsageGap{gap}, h.Gaps)
+	wantEqual(t, "gaps later", []petcat.UsageGap{gap}, h.Gaps)
 	wantEqual(t, "incomplete an hour later", false, h.Periods[2].Incomplete)
-	wantEqual(t, "gaps of another time", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, From: gap.Until.Add(time.Second)}).Gaps))
-	// It was only stopped, and goes on.
+	wantEqual(t, "gaps in another period", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, From: gap.Until.Add(time.Second)}).Gaps))
+	// The node was only paused.
 	silent("killed", f.now(), 2, false)
-	wantEqual(t, "the gaps in the end", 0, len(f.usage(t, f.Store, query).Gaps))
+	wantEqual(t, "gaps after the pause", 0, len(f.usage(t, f.Store, query).Gaps))
 }
 
 func testKeyUses(t *testing.T, open Open) {
@@ -256,12 +256,12 @@ func testKeyUses(t *testing.T, open Open) {
 	}
 	use(1, used.ID, noon.Add(time.Second))
 	use(2, other.ID, noon.Add(time.Minute))
-	use(3, used.ID, noon) // told late
+	use(3, used.ID, noon) // arrives late
 	used.UsedAt, other.UsedAt = noon.Add(time.Second), noon.Add(time.Minute)
 	wantEqual(t, "the keys", []petcat.Key{used, other, unused}, f.keys(t, 0))
 }
 
-// refusal is one of an account at a moment, with all that there can be.
+// refusal returns a rejection of account 7 with all fields set.
 func refusal(at time.Time, key petcat.KeyID) petcat.Refusal {
 	return petcat.Refusal{
 		Account: 7, Key: key, Operation: petcat.OpListCategories, Code: petcat.CodeRateLimitExceeded, Count: 1, First: at, Last: at, RequestID: at.String(),
@@ -272,7 +272,7 @@ func refusal(at time.Time, key petcat.KeyID) petcat.Refusal {
 func (f *fixture) wantRefusals(t *testing.T, account petcat.AccountID, want ...petcat.Refusal) {
 	t.Helper()
 	got, err := f.Refusals(t.Context(), account)
-	wantEqual(t, "the refusals of "+account.String(), want, must(t, got, err))
+	wantEqual(t, "rejections of "+account.String(), want, must(t, got, err))
 }
 
 func testRefusals(t *testing.T, open Open) {
@@ -297,7 +297,7 @@ func testRefusals(t *testing.T, open Open) {
 	f.wantRefusals(t, 7, again, bare)
 
 	found, err := f.FindRefusal(t.Context(), "x")
-	wantEqual(t, "the refusal of a request", bare, must(t, found, err))
+	wantEqual(t, "the rejection of a request", bare, must(t, found, err))
 	_, err = f.FindRefusal(t.Context(), "y")
 	wantCode(t, err, petcat.CodeNotFound)
 

@@ -10,12 +10,12 @@ import (
 	"petcat/internal/store"
 )
 
-// testRefused looks for what is left of operations that are refused after they have
-// written, beside others that are not, perhaps in the same group.
-func testRefused(t *testing.T, open Open) {
+// testRolledBack: operations that fail after they have written leave no traces, even in a group
+// with successful operations.
+func testRolledBack(t *testing.T, open Open) {
 	for name, refusal := range map[string]error{
-		"by the domain":    petcat.Errorf(petcat.CodeInvalidField, "no"),
-		"by a malfunction": errors.New("broken"),
+		"domain error": petcat.Errorf(petcat.CodeInvalidField, "no"),
+		"other error":  errors.New("broken"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, open)
@@ -25,7 +25,7 @@ func testRefused(t *testing.T, open Open) {
 			var all sync.WaitGroup
 			for i := range others {
 				all.Go(func() {
-					err := f.Change(t.Context(), "be refused", func(tx *store.Tx) error {
+					err := f.Change(t.Context(), "fail", func(tx *store.Tx) error {
 						if _, err := tx.CreateAccount(operator, "lost", free); err != nil {
 							return err
 						}
@@ -35,7 +35,7 @@ func testRefused(t *testing.T, open Open) {
 						return refusal
 					})
 					if petcat.CodeOf(err) != petcat.CodeOf(refusal) {
-						t.Errorf("what was to be refused: %v", err)
+						t.Errorf("got the error %v", err)
 					}
 				})
 				all.Go(func() {
@@ -53,7 +53,7 @@ func testRefused(t *testing.T, open Open) {
 			_, err := f.FindAccount(t.Context(), "lost")
 			wantCode(t, err, petcat.CodeNotFound)
 			found, err := f.FindAccount(t.Context(), "zoo")
-			wantEqual(t, "the account that was changed", zoo, must(t, found, err))
+			wantEqual(t, "the account that the failed operation changed", zoo, must(t, found, err))
 			accounts := collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) })
 			wantEqual(t, "the last account's id", petcat.AccountID(others+1), accounts[len(accounts)-1].ID)
 			entries := f.audit(t)
