@@ -209,13 +209,13 @@ func TestBrowserConsole(t *testing.T) {
 		minutes = 5
 	}
 	var saw struct {
-		Address, FirstStop, Account, Key, Copied, Found, Focus, After string
-		Again, Drawn, Isolated                                        bool
-		Stale                                                         []bool
-		Calls                                                         []any
-		Lines                                                         []chartLines
-		Patterns                                                      [][]string // of all series of each chart
-		Messages, Serious                                             []string
+		Address, FirstStop, Account, Key, Copied, Found, Focus, Kept, After string
+		Again, Drawn, Isolated                                              bool
+		Stale                                                               []bool
+		Calls                                                               []any
+		Lines                                                               []chartLines
+		Patterns                                                            [][]string // of all series of each chart
+		Messages, Serious                                                   []string
 	}
 	must(t, json.Unmarshal([]byte(runBrowser(t, "console.js", dir, map[string]any{
 		"link": link, "viewer": viewer, "api": s.api, "pictures": dir, "minutes": minutes,
@@ -240,6 +240,9 @@ func TestBrowserConsole(t *testing.T) {
 		t.Error("the chart of requests does not show rejected requests")
 	}
 	wantPatterns(t, saw.Lines, saw.Patterns)
+	if saw.Kept != "Loyal,\nand always tired" {
+		t.Errorf("a form that was sent after the end of the session has the description %q", saw.Kept)
+	}
 	if saw.Found != "/console/find" || saw.Focus != "name" {
 		t.Errorf("search result %s, focused field %s", saw.Found, saw.Focus)
 	}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -73,15 +72,7 @@ func (x *exchange) subscription() (petcat.Subscription, error) {
 	if err != nil {
 		return petcat.Subscription{}, err
 	}
-	field := "plan"
-	if x.Value("plan") == string(petcat.Enterprise) {
-		field = "per_minute"
-	}
-	s, err := petcat.ParseSubscription(x.Value("plan"), perMinute, perDay)
-	if err != nil {
-		return s, petcat.Public(err).In(field)
-	}
-	return s, nil
+	return petcat.ParseSubscription(x.Value("plan"), perMinute, perDay)
 }
 
 // numbers parses the quotas of the Enterprise plan.
@@ -110,12 +101,9 @@ func createAccount(x *exchange) error {
 
 // accountView is an account with a page of its keys.
 type accountView struct {
+	pages.KeyList
+
 	Account petcat.Account
-	Keys    []pages.KeyView
-	Paged   bool
-	Next    *petcat.Key
-	Bans    []petcat.Ban   // in force, at most pages.Size
-	More    bool           // more bans in force
 	Windows []pages.Window // nil if unknown
 	Refused []petcat.Refusal
 }
@@ -129,25 +117,13 @@ func findAccount(x *exchange) (petcat.Account, error) {
 	return x.Store.FindAccount(x.R.Context(), id.String())
 }
 
-func account(x *exchange, a petcat.Account) error {
-	q := petcat.KeyQuery{Account: a.ID, Limit: pages.Size + 1}
-	if before, err := petcat.ParseKeyID(x.Value("before")); err == nil {
-		q.Before = before
-	}
-	keys, err := x.Store.KeyPage(x.R.Context(), q)
-	if err != nil {
-		return err
-	}
-	v := accountView{Account: a, Paged: q.Before != 0, Windows: x.Windows(x.Limiter, a)}
-	keys, v.Next = pages.Cut(keys)
-	if v.Bans, v.More, err = x.bansInForce(petcat.BanQuery{Account: a.ID}); err != nil {
+func account(x *exchange, a petcat.Account) (err error) {
+	v := accountView{Account: a, Windows: x.Windows(x.Limiter, a)}
+	if v.KeyList, err = x.KeyList(a.ID); err != nil {
 		return err
 	}
 	if v.Refused, err = x.Store.Refusals(x.R.Context(), a.ID); err != nil {
 		return err
-	}
-	for _, k := range keys {
-		v.Keys = append(v.Keys, pages.KeyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID })})
 	}
 	return x.Render("account", pages.View{Title: a.Name, Section: "accounts", Data: v})
 }
@@ -178,9 +154,6 @@ func closeAccount(x *exchange, a petcat.Account) error {
 
 // id parses a numeric id, 0 for none.
 func id(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		return 0
-	}
-	return n
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return max(n, 0)
 }

@@ -101,7 +101,9 @@ func findCategory(x *exchange) (categoryView, error) {
 		return c, fmt.Errorf("read a category of the catalog: %w", err)
 	}
 	c.Version = strings.Trim(version, `"`)
-	return c, nil
+	one := []categoryView{c}
+	err = x.originate(one)
+	return one[0], err
 }
 
 // originate adds the origin of each category.
@@ -121,11 +123,6 @@ func (x *exchange) originate(all []categoryView) error {
 }
 
 func category(x *exchange, c categoryView) error {
-	one := []categoryView{c}
-	if err := x.originate(one); err != nil {
-		return err
-	}
-	c = one[0]
 	return x.Render("category", pages.View{Title: c.Name, Section: "categories", Data: c})
 }
 

@@ -154,13 +154,13 @@ func (c *Console) routes() {
 		"GET operators":                     operators,
 		"GET operators/{operator}/remove":   mayChange(on(findOperator, confirmRemove)),
 		"GET backups":                       backups,
-		"GET ":                              notFoundPage,
+		"GET ":                              func(*exchange) error { return pages.NotFound() },
 	} {
 		c.handle(pattern, false, page)
 	}
 	for pattern, change := range map[string]handle{
-		"POST accounts":                     withForm(accounts, once(createAccount), "name"),
-		"POST accounts/{account}/plan":      withForm(account, on(findAccount, changePlan), ""),
+		"POST accounts":                     withForm(accounts, once(createAccount), "plan"),
+		"POST accounts/{account}/plan":      withForm(account, on(findAccount, changePlan), "plan"),
 		"POST accounts/{account}/close":     withForm(closing, on(findAccount, closeAccount), "typed"),
 		"POST accounts/{account}/keys":      withForm(account, once(on(findAccount, createKey)), "expires"),
 		"POST keys/{key}/rotate":            withForm(key, once(on(findKey, rotateKey)), ""),
@@ -261,5 +261,3 @@ func mayChange(next handle) handle {
 		return next(x)
 	}
 }
-
-func notFoundPage(*exchange) error { return pages.NotFound() }

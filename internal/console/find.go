@@ -10,7 +10,7 @@ import (
 // foundView is the result of a search.
 type foundView struct {
 	Accounts []petcat.AccountSummary
-	More     bool // more accounts
+	More     *petcat.AccountSummary // the last one, if there are more
 	Keys     []petcat.Key
 	Refusals []petcat.Refusal
 	Hint     string // advice if nothing was found
@@ -48,9 +48,7 @@ func find(x *exchange) (err error) {
 	if v.Accounts, err = x.accounts(petcat.AccountQuery{Prefix: text, Limit: pages.Size + 1}); err != nil {
 		return err
 	}
-	if len(v.Accounts) > pages.Size {
-		v.Accounts, v.More = v.Accounts[:pages.Size], true
-	}
+	v.Accounts, v.More = pages.Cut(v.Accounts)
 	return x.found(v)
 }
 

@@ -57,22 +57,6 @@ func (s *Step) quantile(share float64) (bound time.Duration) {
 	return bound
 }
 
-func (s *Step) count(status int, code petcat.Code, took time.Duration) {
-	switch {
-	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
-		s.Refused++
-		s.Reasons[code]++
-	case status >= http.StatusInternalServerError:
-		s.Failed++
-	case status >= http.StatusBadRequest:
-		s.Faulty++
-	default:
-		s.Good++
-	}
-	bucket, _ := slices.BinarySearch(buckets(), took)
-	s.durations[bucket]++
-}
-
 // add adds a later step.
 func (s *Step) add(later *Step) {
 	s.Took += later.Took
@@ -107,7 +91,20 @@ func NewHistory(now time.Time) *History { return &History{open: newStep(now)} }
 func (h *History) Count(status int, code petcat.Code, took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.open.count(status, code, took)
+	s := &h.open
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
+		s.Refused++
+		s.Reasons[code]++
+	case status >= http.StatusInternalServerError:
+		s.Failed++
+	case status >= http.StatusBadRequest:
+		s.Faulty++
+	default:
+		s.Good++
+	}
+	bucket, _ := slices.BinarySearch(buckets(), took)
+	s.durations[bucket]++
 }
 
 // Take ends the current step, and records the unhealthy parts of the node.

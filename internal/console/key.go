@@ -1,8 +1,6 @@
 package console
 
 import (
-	"slices"
-
 	"petcat"
 	"petcat/internal/console/pages"
 )
@@ -58,9 +56,8 @@ func bans(x *exchange) error {
 	if !v.All {
 		q.Active = x.now()
 	}
-	if after, err := petcat.ParseKeyID(x.Value("after")); err == nil {
-		q.After, v.Paged = after, true
-	}
+	q.After, _ = petcat.ParseKeyID(x.Value("after")) // 0 without one
+	v.Paged = q.After != 0
 	page, err := x.Store.BanPage(x.R.Context(), q)
 	if err != nil {
 		return err
@@ -76,18 +73,10 @@ func bans(x *exchange) error {
 	return x.Render("bans", pages.View{Title: "Bans", Section: "bans", Data: v})
 }
 
-// bansInForce returns at most [pages.Size] bans in force, and reports whether there are more.
-func (x *exchange) bansInForce(q petcat.BanQuery) (all []petcat.Ban, more bool, err error) {
-	q.Active, q.Limit = x.now(), pages.Size+1
-	all, err = x.Store.BanPage(x.R.Context(), q)
-	all, next := pages.Cut(all)
-	return slices.DeleteFunc(all, func(b petcat.Ban) bool { return !b.Active(q.Active) }), next != nil, err
-}
-
 func liftBan(x *exchange) error {
 	id, err := petcat.ParseKeyID(x.R.PathValue("key"))
 	if err != nil {
-		return notFoundPage(x)
+		return pages.NotFound()
 	}
 	if _, err := x.Store.LiftBan(x.R.Context(), x.Actor(), id); err != nil {
 		return err

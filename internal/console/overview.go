@@ -15,17 +15,7 @@ import (
 )
 
 // charts answers with the steps for the charts.
-func charts(x *exchange) error { return x.WriteJSON(x.History.Last(x.span() == day)) }
-
-// day and hour are the spans of the charts.
-const day, hour = "day", "hour"
-
-func (x *exchange) span() string {
-	if x.Value("span") == day {
-		return day
-	}
-	return hour
-}
+func charts(x *exchange) error { return x.WriteJSON(x.History.Last(x.Value("span") == "day")) }
 
 // overviewView is the state of the node, now and over the span.
 type overviewView struct {
@@ -69,8 +59,12 @@ const unknown = "–"
 const pieces = 72
 
 func overview(x *exchange) error {
-	steps := x.History.Last(x.span() == day)
-	v := overviewView{Span: x.span(), Ready: true, Bans: unknown, Categories: unknown + " categories", Nodes: len(x.Nodes())}
+	span := "hour"
+	if x.Value("span") == "day" {
+		span = "day"
+	}
+	steps := x.History.Last(span == "day")
+	v := overviewView{Span: span, Ready: true, Bans: unknown, Categories: unknown + " categories", Nodes: len(x.Nodes())}
 	total, recent := newStep(x.now()), newStep(x.now())
 	for _, s := range slices.Backward(steps) {
 		total.add(&s)
@@ -96,7 +90,7 @@ func overview(x *exchange) error {
 
 // fromStore adds the numbers from the store.
 func (v *overviewView) fromStore(x *exchange) {
-	if bans, more, err := x.bansInForce(petcat.BanQuery{}); err == nil {
+	if bans, more, err := x.BansInForce(petcat.BanQuery{}); err == nil {
 		v.Bans = strconv.Itoa(len(bans))
 		if more {
 			v.Bans += "+"

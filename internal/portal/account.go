@@ -8,14 +8,13 @@ import (
 	"petcat/internal/console/pages"
 )
 
-// overviewView is the account, with a page of its keys.
+// overviewView is the account with a page of its keys.
 type overviewView struct {
-	Bans    map[petcat.KeyID]petcat.Ban // in force
-	Windows []pages.Window              // nil if unknown
-	Plans   []petcat.Plan               // that the account may request, the next larger one first
-	Asked   []petcat.PlanRequest        // the last request, if any
-	Keys    []petcat.Key
-	Next    *petcat.Key // the last key of the page; nil if there are no older ones
+	pages.KeyList
+
+	Windows []pages.Window       // nil if unknown
+	Plans   []petcat.Plan        // that the account may request, the next larger one first
+	Asked   []petcat.PlanRequest // the last request, if any
 	Refused []petcat.Refusal
 }
 
@@ -26,31 +25,13 @@ func overview(x *exchange) (err error) {
 	if v.Asked, err = x.Store.PlanRequests(ctx, petcat.PlanRequestQuery{Account: a.ID, Limit: 1}); err != nil {
 		return err
 	}
-	before, _ := petcat.ParseKeyID(x.Value("before")) // without one, from the newest
-	if v.Keys, err = x.Store.KeyPage(ctx, petcat.KeyQuery{Account: a.ID, Before: before, Limit: pages.Size + 1}); err != nil {
-		return err
-	}
-	v.Keys, v.Next = pages.Cut(v.Keys)
-	if v.Bans, err = x.bans(); err != nil {
+	if v.KeyList, err = x.KeyList(a.ID); err != nil {
 		return err
 	}
 	if v.Refused, err = x.Store.Refusals(ctx, a.ID); err != nil {
 		return err
 	}
 	return x.Render("overview", pages.View{Title: a.Name, Section: "overview", Data: v})
-}
-
-// bans returns the bans in force of the account's keys.
-func (x *exchange) bans() (map[petcat.KeyID]petcat.Ban, error) {
-	now := x.Clock.Read().Time()
-	page, err := x.Store.BanPage(x.R.Context(), petcat.BanQuery{Account: x.account.ID, Active: now, Limit: petcat.MaxPage})
-	bans := make(map[petcat.KeyID]petcat.Ban)
-	for _, b := range page {
-		if b.Active(now) { // in shadow mode none refuses anything
-			bans[b.Key] = b
-		}
-	}
-	return bans, err
 }
 
 // requestPlan requests another plan.

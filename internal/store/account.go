@@ -38,7 +38,7 @@ func (t *Tx) checkNameFree(name petcat.AccountName) error {
 	const query = `SELECT id FROM accounts WHERE name = ? AND closed_at IS NULL`
 	id, err := one(t, oneColumn[int64], nil, query, string(name))
 	if err == nil && id != 0 {
-		err = invalid("there is an account named %q already; choose another name, or close that one first", name)
+		err = petcat.Errorf(petcat.CodeInvalidField, "there is an account named %q already; choose another name, or close that one first", name).In("name")
 	}
 	return err
 }

@@ -175,7 +175,13 @@ async function main() {
     return left(name) > left(name + 3) && left(text.length - 1) > left(name);
   });
 
-  await signOut();
+  await open('categories/1');
+  await page.getByLabel('Description').fill('Loyal,\nand always tired');
+  await page.context().clearCookies(); // the session ends
+  await button('Save').click();
+  await page.getByText('Your session has ended').waitFor();
+  saw.kept = await page.locator('input[name=description]').inputValue();
+  saw.serious.push(...await judge(page));
   await page.goto('about:blank'); // else only the fragment changes, and nothing is loaded
   await page.goto(viewer);
   await page.keyboard.press('Enter');
@@ -190,8 +196,8 @@ async function main() {
   await open('accounts');
   saw.after = new URL(page.url()).pathname;
   await browser.close(); // completes netLog
-  // Where there is nothing, and for an unknown account, that is what the console says; 503 is the answer above.
-  saw.messages = messages.filter((text) => !/40[04] \((Not Found|Bad Request)\)|\b503\b/.test(text));
+  // Where there is nothing, for an unknown account, and after the end of a session, that is what the console says; 503 is the answer above.
+  saw.messages = messages.filter((text) => !/40[034] \((Not Found|Forbidden|Bad Request)\)|\b503\b/.test(text));
   process.stdout.write(JSON.stringify(saw));
 }
 

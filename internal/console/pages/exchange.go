@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -146,10 +147,7 @@ func (x *Exchange) Again(err error, field string, page func() error) error {
 	switch petcat.CodeOf(err) {
 	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
 		public := petcat.Public(err)
-		x.problem, x.wrong = Sentence(public.Message), public.Field
-		if x.wrong == "" && public.Code == petcat.CodeInvalidField {
-			x.wrong = field
-		}
+		x.problem, x.wrong = Sentence(public.Message), cmp.Or(public.Field, field)
 		return page()
 	default:
 		return err

@@ -43,10 +43,8 @@ func second(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") 
 
 // capitalised returns a text with a capital letter at its beginning.
 func capitalised(s string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
+	first := min(1, len(s))
+	return strings.ToUpper(s[:first]) + s[first:]
 }
 
 // Isolate keeps the direction of a caller's text from changing the text beside it.

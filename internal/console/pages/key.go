@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"slices"
 	"time"
 
 	"petcat"
@@ -31,6 +32,39 @@ func (x *Exchange) Look(k petcat.Key) (v KeyView, err error) {
 		v.Ban, v.Banned = &last[0], last[0].Active(x.site.now())
 	}
 	return v, err
+}
+
+// KeyList is a page of an account's keys, the newest first.
+type KeyList struct {
+	Keys  []KeyView // without Owner and Ban
+	Paged bool      // not the first page
+	Next  *petcat.Key
+	Bans  []petcat.Ban // the account's bans in force, at most [Size]
+	More  bool         // more bans in force
+}
+
+// KeyList returns the page of keys that the query selects.
+func (x *Exchange) KeyList(account petcat.AccountID) (v KeyList, err error) {
+	before, _ := petcat.ParseKeyID(x.Value("before")) // 0 without one
+	page, err := x.site.Store.KeyPage(x.R.Context(), petcat.KeyQuery{Account: account, Before: before, Limit: Size + 1})
+	if err != nil {
+		return v, err
+	}
+	page, v.Next = Cut(page)
+	v.Paged = before != 0
+	v.Bans, v.More, err = x.BansInForce(petcat.BanQuery{Account: account})
+	for _, k := range page {
+		v.Keys = append(v.Keys, KeyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID })})
+	}
+	return v, err
+}
+
+// BansInForce returns at most [Size] bans in force, and reports whether there are more.
+func (x *Exchange) BansInForce(q petcat.BanQuery) (all []petcat.Ban, more bool, err error) {
+	q.Active, q.Limit = x.site.now(), Size+1
+	all, err = x.site.Store.BanPage(x.R.Context(), q)
+	all, next := Cut(all)
+	return slices.DeleteFunc(all, func(b petcat.Ban) bool { return !b.Active(q.Active) }), next != nil, err
 }
 
 // CreateKey creates a key of an account with the form's label, expires and read_only, and shows

@@ -50,7 +50,7 @@ func (x *Exchange) SignedIn(change bool, next func() error) error {
 	switch {
 	case change:
 		return x.renderAs(http.StatusForbidden, "session-ended", View{Title: "Your session has ended", Data: x.site.Prefix + x.R.URL.Path})
-	case err != nil && cookie != nil:
+	case cookie != nil:
 		return x.GoTo("sign-in", "ended")
 	default:
 		return x.GoTo("sign-in", "")
@@ -142,9 +142,8 @@ func (x *Exchange) SignOutEverywhere() error {
 }
 
 func (x *Exchange) leave(err error) error {
-	if err != nil {
-		return err
+	if err == nil {
+		x.setCookie("", 0)
 	}
-	x.setCookie("", 0)
-	return x.GoTo("sign-in", "")
+	return x.Done(err, "sign-in", "")
 }

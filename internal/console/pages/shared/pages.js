@@ -106,7 +106,7 @@ function draw(chart, columns) {
   before?.plot.destroy();
   const axis = { stroke: colour('muted'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' };
   const plot = new uPlot({
-    width: chart.clientWidth, height: 200, padding: [8, 12, 0, 0],
+    width: chart.clientWidth, height: 200, padding: [8, 22, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     scales: { x: { range: (u, from, to) => [Math.min(from, to - 300), to] }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [{ ...axis, grid: { show: false }, size: 28, space: 70, values: marks }, { ...axis, size: (u, values) => 14 + 7 * Math.max(2, ...(values ?? []).map((v) => String(v ?? '').length)) }],
@@ -187,7 +187,7 @@ function startCharts() {
 function showAges() {
   const now = Date.parse(document.body.dataset.now) || Date.now();
   const units = [['second', 1], ['minute', 60], ['hour', 3600], ['day', 86_400]];
-  const format = new Intl.RelativeTimeFormat('en');
+  const format = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
   for (const time of document.querySelectorAll('main time[datetime]')) {
     const seconds = (Date.parse(time.dateTime) - now) / 1000;
     const [unit, length] = units.findLast(([, least]) => Math.abs(seconds) >= least) ?? units[0];
