@@ -41,7 +41,7 @@ func TestAccounts(t *testing.T) {
 	b.Get("accounts/acct_1").Want(http.StatusOK, "closed").Lacks("New key", "Change the plan")
 }
 
-// wantKey checks the state of a key's holder.
+// wantKey checks the state of a key, and returns it.
 func (s *service) wantKey(secret string, want petcat.KeyState) petcat.Key {
 	s.T.Helper()
 	hash, err := petcat.ParseKey(petcat.Production, secret)
@@ -73,9 +73,9 @@ func TestKeys(t *testing.T) {
 	}
 	b.Get("accounts/acct_1").Want(http.StatusOK, `<details class="create">`)
 	b.Post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
-		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // nothing that was entered is lost
+		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // the input is kept
 	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").Want(http.StatusBadRequest, "must be in the future")
-	b.Post("accounts/acct_1/keys", "expires", "0001-01-01").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // it would be never
+	b.Post("accounts/acct_1/keys", "expires", "0001-01-01").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // the zero time means never
 
 	p = b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
 	s.WantAudited("operator ada", "key.rotate", "key_1")
@@ -129,7 +129,7 @@ func TestBans(t *testing.T) {
 	b.Get("bans?all=yes").Want(http.StatusOK, "by operator ada")
 	b.Get("accounts/acct_1").Want(http.StatusOK, "49 of its keys are banned", `keys/key_51"><code>key_51</code>`, "badge banned")
 
-	// What is only counted bans nobody.
+	// Bans in shadow mode are not in force.
 	shop := s.Account("shop")
 	k := s.Key(shop.ID)
 	pagetest.Must(t, s.Store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: shop.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute), Shadow: true}))
@@ -160,11 +160,11 @@ func TestCategories(t *testing.T) {
 	b.Post("categories/1", "version", shown, "name", "Hounds").WantGoesTo("categories/1?done=updated")
 	s.WantAudited("operator ada", "category.update", "category_1")
 	b.Get("categories/1").Want(http.StatusOK, "Hounds").Lacks("Loyal")
-	// Who opened the page before that change is told of it, and keeps what was entered.
+	// A page opened before the change reports it, and keeps the input.
 	p := b.Post("categories/1", "version", shown, "name", "Wolves").Want(http.StatusBadRequest, `its name is now "Hounds"`, `value="Wolves"`)
 	b.Get("categories/1").Want(http.StatusOK, "Hounds")
 	b.Post("categories/1", "version", versionOf(t, p), "name", strings.Repeat("x", 1001), "description", "a long text").Want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
-	// What the browser rewrote and nobody changed stays as it is.
+	// Text that only the browser rewrote stays unchanged.
 	name, description := " sp ", "a\r\nb\rc"
 	odd, err := petcat.ParseNewCategory(&name, &description)
 	pagetest.Must(t, err)
@@ -173,7 +173,7 @@ func TestCategories(t *testing.T) {
 	shown = versionOf(t, b.Get("categories/2"))
 	b.Post("categories/2", "version", shown, "name", " sp ", "description", "a\r\nb\r\nc").WantGoesTo("categories/2?done=updated")
 	if versionOf(t, b.Get("categories/2")) != shown {
-		t.Error("a category that nobody changed is another one")
+		t.Error("an unchanged category was written")
 	}
 	b.Get("categories/1/delete").Want(http.StatusOK, "Delete the category \u2068Hounds\u2069?")
 	b.Post("categories/1/delete").WantGoesTo("categories?done=deleted")
@@ -207,8 +207,8 @@ func TestAudit(t *testing.T) {
 	b.Get("audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
 }
 
-// TestAccountsOfToday: operators compare accounts by what they did today.
-func TestAccountsOfToday(t *testing.T) {
+// TestTopAccounts: accounts are sorted by today's requests or refusals.
+func TestTopAccounts(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	busy, refused := s.Account("busy"), s.Account("refused")
@@ -279,7 +279,7 @@ func TestPlanRequests(t *testing.T) {
 	b.Get("accounts/acct_2").Want(http.StatusOK, "70,000")
 }
 
-// TestOnce: a form that is sent twice makes one of each.
+// TestOnce: a form that is sent twice creates one object.
 func TestOnce(t *testing.T) {
 	s := start(t)
 	b := s.admin()

@@ -83,17 +83,17 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	b := s.Browser()
 	for i := range pages.FailuresPerMinute {
 		wrong := []string{"", "x", strings.Repeat("a", 32)}[i%3]
-		// Without trusted proxies, nobody is believed to come from elsewhere.
+		// Without trusted proxies, X-Forwarded-For is ignored.
 		b.Do(http.MethodPost, "sign-in", pagetest.Form("token", wrong), "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)).Want(http.StatusForbidden, "not whole")
 	}
 	b.Post("sign-in", "token", token).Want(http.StatusTooManyRequests, "wait a minute")
-	if told := strings.Count(s.Log.String(), "sign-in failed"); told != pages.FailuresPerMinute || !strings.Contains(s.Log.String(), "address=127.0.0.1") {
-		t.Errorf("the log tells of %d failed attempts: %s", told, s.Log)
+	if logged := strings.Count(s.Log.String(), "sign-in failed"); logged != pages.FailuresPerMinute || !strings.Contains(s.Log.String(), "address=127.0.0.1") {
+		t.Errorf("%d failed attempts are logged: %s", logged, s.Log)
 	}
 	s.Clock.Advance(time.Minute)
 	b.Post("sign-in", "token", token).WantGoesTo("")
 
-	t.Run("of each address behind a proxy", func(t *testing.T) {
+	t.Run("per address behind a trusted proxy", func(t *testing.T) {
 		s := start(t, func(o *Options) {
 			o.TrustedProxies = clientnet.NewProxies([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, o.Logger)
 		})
@@ -110,12 +110,12 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	})
 }
 
-func TestOtherOrigins(t *testing.T) {
+func TestCrossOriginRequests(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	for name, headers := range map[string][]string{
 		"cross-site":         {"Sec-Fetch-Site", "cross-site"},
-		"same-site":          {"Sec-Fetch-Site", "same-site"}, // another port, or another name of the site
+		"same-site":          {"Sec-Fetch-Site", "same-site"}, // another port or subdomain
 		"only an Origin":     {"Sec-Fetch-Site", "", "Origin", "https://evil.example"},
 		"an Origin of null":  {"Sec-Fetch-Site", "", "Origin", "null"},
 		"rebound, to change": {"Host", "evil.example"},
@@ -176,7 +176,7 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 
 	b = s.admin()
 	s.Clock.Advance(petcat.SessionIdle - time.Minute)
-	b.Do(http.MethodGet, "history.json", "", "Sec-Fetch-Dest", "empty").Want(http.StatusOK) // by an open page, at which nobody looks
+	b.Do(http.MethodGet, "history.json", "", "Sec-Fetch-Dest", "empty").Want(http.StatusOK) // by a script of an open page
 	s.Clock.Advance(time.Minute)
 	p := b.Do(http.MethodGet, "", "", "HX-Request", "true").Want(http.StatusNoContent)
 	if got := p.Header.Get("HX-Redirect"); got != base+"sign-in?done=ended" {
@@ -206,9 +206,9 @@ func TestOperators(t *testing.T) {
 	b.Get("backups").Want(http.StatusOK, "/backups/petcat-1", "14 Mar 2027, 12:00:18", "1.5 MB")
 }
 
-// TestWithoutTheStore: who was signed in within ten minutes reads what the node knows, and
-// changes nothing.
-func TestWithoutTheStore(t *testing.T) {
+// TestStoreOutage: while the store is unavailable, operators who were verified in the last ten
+// minutes can read the data in memory, and change nothing.
+func TestStoreOutage(t *testing.T) {
 	var store *awayStore
 	s := start(t, func(o *Options) {
 		store = &awayStore{Store: o.Store}
@@ -235,8 +235,7 @@ func TestWithoutTheStore(t *testing.T) {
 	b.Get("").WantGoesTo("sign-in")
 }
 
-// changes returns the paths of everything that may be posted by who is signed in, but for
-// signing out.
+// changes returns the paths of all changes.
 func changes(t *testing.T) (all []string) {
 	t.Helper()
 	source, err := os.ReadFile("console.go")
@@ -253,7 +252,7 @@ func changes(t *testing.T) (all []string) {
 	return all
 }
 
-// TestViewer: a viewer sees every page, is offered no change, and can make none.
+// TestViewer: a viewer sees every page, but no forms, and can change nothing.
 func TestViewer(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")
@@ -273,7 +272,7 @@ func TestViewer(t *testing.T) {
 	for _, path := range changes(t) {
 		b.Post(path, "name", "x", "plan", "pro", "typed", "acme", "overlap", "1h").Want(http.StatusForbidden, "A viewer cannot change anything")
 	}
-	if got := s.LastAudit(); got.Sequence != before+2 || got.Action != "operator.sign_in" { // behind the operator
+	if got := s.LastAudit(); got.Sequence != before+2 || got.Action != "operator.sign_in" { // after creating the operator
 		t.Errorf("the last audit entry is %+v", got)
 	}
 	again, err := s.Store.FindKey(t.Context(), k.ID)

@@ -14,7 +14,7 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// away is a store whose database is away.
+// away is a store whose database is unavailable.
 type away struct{ Store }
 
 func (away) FindSession(context.Context, petcat.Realm, petcat.TokenHash) (petcat.Session, error) {
@@ -62,8 +62,7 @@ func TestKeys(t *testing.T) {
 	b.Get("keys/key_4?done=revoked").Want(http.StatusOK, "The key was revoked.").Lacks("Revoke…", "Rotate the key", "Save")
 }
 
-// TestOtherAccounts: whatever a customer may ask for, keys of other accounts are not there, and
-// nothing of them is shown.
+// TestOtherAccounts: a customer cannot see or change other accounts.
 func TestOtherAccounts(t *testing.T) {
 	s := start(t)
 	other := s.Key(s.Account("whiskers").ID)
@@ -80,7 +79,7 @@ func TestOtherAccounts(t *testing.T) {
 	b.Get("").Want(http.StatusOK, "You have no keys yet.").Lacks("made before", "whiskers")
 }
 
-// TestManyKeys: of those that customers make, there is a bound; of the others, there are pages.
+// TestManyKeys: customers can create a limited number of keys, and see all keys in pages.
 func TestManyKeys(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")
@@ -133,12 +132,12 @@ func TestUsageAndRefusals(t *testing.T) {
 	b.Get("").Want(http.StatusOK).Lacks("is banned until")
 }
 
-func TestAnotherPlan(t *testing.T) {
+func TestPlanRequests(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")
 	b := signIn(s, a)
 	b.Post("plan", "plan", "gold").Want(http.StatusBadRequest, "There is no plan")
-	for range 2 { // sent twice, it is one
+	for range 2 { // the second one changes nothing
 		b.Post("plan", "plan", "pro", "note", "we grow\n<b>").WantGoesTo("?done=asked")
 	}
 	s.WantAudited("customer acct_1", "plan_request.create", "acct_1")

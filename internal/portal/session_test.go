@@ -41,8 +41,8 @@ func TestSignIn(t *testing.T) {
 	b.Get("").WantGoesTo("sign-in")
 }
 
-// TestSessionLastsWhileItIsUsed: for 30 days from each use, and not after the account was closed.
-func TestSessionLastsWhileItIsUsed(t *testing.T) {
+// TestSessionExpiry: a session lasts for 30 days from its last use, or until the account is closed.
+func TestSessionExpiry(t *testing.T) {
 	s := start(t)
 	b := signIn(s, s.Account("acme"))
 	for range 3 {
@@ -52,11 +52,11 @@ func TestSessionLastsWhileItIsUsed(t *testing.T) {
 		}
 	}
 	s.Clock.Advance(petcat.CustomerIdle - time.Minute)
-	b.Do(http.MethodGet, "usage.json", "", "Sec-Fetch-Dest", "empty").Want(http.StatusOK) // an open page, at which nobody looks
+	b.Do(http.MethodGet, "usage.json", "", "Sec-Fetch-Dest", "empty").Want(http.StatusOK) // a script of an open page
 	s.Clock.Advance(time.Minute)
 	b.Get("").WantGoesTo("sign-in?done=ended")
 	b.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended. Sign in")
-	b.Get("").WantGoesTo("sign-in") // the cookie is gone
+	b.Get("").WantGoesTo("sign-in") // the cookie was removed
 
 	other := s.Account("other")
 	b = signIn(s, other)
@@ -89,8 +89,8 @@ func TestBounds(t *testing.T) {
 	b.Post("sign-in", "token", s.Link(petcat.Subject{Account: a.ID})).WantGoesTo("")
 }
 
-// TestSecure: without TLS the pages are for this machine alone; with it, for every host, by a
-// cookie that only this host can set. Nothing repeats the host, and nobody else's form counts.
+// TestSecure: without TLS, the pages accept localhost alone; with TLS, any host, with a __Host-
+// cookie. Answers never repeat the host, and forms of other origins are rejected.
 func TestSecure(t *testing.T) {
 	s := start(t)
 	b := signIn(s, s.Account("acme"))
@@ -113,7 +113,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-func TestStoreIsAway(t *testing.T) {
+func TestStoreOutage(t *testing.T) {
 	s := start(t, func(o *Options) { o.Store = away{o.Store} })
 	b := s.Browser()
 	b.Do(http.MethodGet, "", "", "Cookie", "petcat-account-d1="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
