@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
@@ -82,4 +84,33 @@ func TestListsShowAcknowledgedChanges(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestAccountsInOtherLocale: the search for accounts and their pages do not depend on the locale of the
+// database, in which lower('Ä') may be 'ä'.
+func TestAccountsInOtherLocale(t *testing.T) {
+	pg := server.Server(t)
+	url := pg.Database(t)
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pg.Execute(t, "postgres", `DROP DATABASE `+config.Database)
+	pg.Execute(t, "postgres", `CREATE DATABASE `+config.Database+` TEMPLATE template0 LC_CTYPE 'C.UTF-8'`)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	free, err := petcat.ParseSubscription("free", 0, 0)
+	for _, name := range []petcat.AccountName{"Äa", "Äb", "äc"} {
+		_, createErr := s.CreateAccount(t.Context(), "cli:ada", name, free)
+		err = errors.Join(err, createErr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []petcat.AccountQuery{{Prefix: "Ä"}, {Limit: 2}, {Limit: 1, After: petcat.AccountCursor{Name: "Äa", ID: 1}}} {
+		page, err := s.AccountPage(t.Context(), q)
+		if err != nil || len(page) == 0 || page[len(page)-1].Name != "Äb" {
+			t.Errorf("%+v: %+v, %v; want Äb as the last one", q, page, err)
+		}
+	}
 }

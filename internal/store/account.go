@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"petcat"
 )
@@ -87,12 +88,24 @@ const lastCharacter = "\U0010FFFF"
 // AccountPage implements [petcat.AccountStore].
 func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
 	var c conditions
+	prefix, after := asciiLower(q.Prefix), asciiLower(q.After.Name)
 	// Not (lower(name), id) > (?, ?): SQLite cannot use an index on an expression for that.
 	c.when(q.Plan != "", `plan = ?`, string(q.Plan))
-	c.when(q.After.ID != 0, `lower(name) >= lower(?) AND (lower(name) > lower(?) OR id > ?)`, q.After.Name, q.After.Name, int64(q.After.ID))
-	c.when(q.Prefix != "", `lower(name) >= lower(?) AND lower(name) < lower(?)`, q.Prefix, q.Prefix+lastCharacter)
+	c.when(q.After.ID != 0, `lower(name) >= ? AND (lower(name) > ? OR id > ?)`, after, after, int64(q.After.ID))
+	c.when(prefix != "", `lower(name) >= ? AND lower(name) < ?`, prefix, prefix+lastCharacter)
 	query, args := c.page(`SELECT `+accountColumns+` FROM accounts`, `lower(name), id`, q.Limit)
 	return list(ctx, s, "read a page of accounts", accountInto, query, args...)
+}
+
+// asciiLower does what lower() does to the column name. On PostgreSQL, lower() of an argument
+// depends on the locale of the database.
+func asciiLower(name string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= 'A' && c <= 'Z' {
+			return c + ('a' - 'A')
+		}
+		return c
+	}, name)
 }
 
 // AccountSummaries implements [petcat.AccountStore].
