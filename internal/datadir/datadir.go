@@ -69,9 +69,10 @@ func (d *Dir) Database() (string, error) {
 }
 
 // DraftDatabase returns a draft of the database file, for a restore. It returns a
-// [petcat.UnusableError] if there is a database, or a log, which SQLite would apply to the new one.
+// [petcat.UnusableError] if there is a database, or a log or journal, which SQLite would apply to the
+// new one.
 func (d *Dir) DraftDatabase() (*Draft, error) {
-	for _, file := range []string{d.database, d.database + "-wal"} {
+	for _, file := range []string{d.database, d.database + "-wal", d.database + "-journal"} {
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 			return nil, petcat.Unusablef(err, "the data directory %s already contains %s; choose a new data directory (--data) or an empty database (--database)", d.path, filepath.Base(file))
 		}

@@ -137,9 +137,12 @@ func TestDraftOfADatabase(t *testing.T) {
 	d := open(t, t.TempDir())
 	draft, err := d.DraftDatabase()
 	must(t, err)
-	must(t, os.WriteFile(d.database+"-wal", nil, 0o600))
-	_, err = d.DraftDatabase()
-	wantError(t, err, "already contains petcat.db-wal", false)
+	for _, suffix := range []string{"-wal", "-journal"} {
+		must(t, os.WriteFile(d.database+suffix, nil, 0o600))
+		_, err = d.DraftDatabase()
+		wantError(t, err, "already contains petcat.db"+suffix, false)
+		must(t, os.Remove(d.database+suffix))
+	}
 	must(t, draft.Keep())
 	_, err = d.DraftDatabase()
 	wantError(t, err, "already contains petcat.db;", false)

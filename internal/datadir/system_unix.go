@@ -26,8 +26,9 @@ func settle(path string) error {
 	}
 	info, err := directory.Stat()
 	if err == nil && os.Geteuid() == 0 {
-		owner := info.Sys().(*syscall.Stat_t)
-		err = os.Chown(path, int(owner.Uid), int(owner.Gid))
+		if owner := info.Sys().(*syscall.Stat_t); owner.Uid != 0 {
+			err = os.Chown(path, int(owner.Uid), int(owner.Gid))
+		}
 	}
 	return errors.Join(err, directory.Sync(), directory.Close())
 }
