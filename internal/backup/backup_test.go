@@ -295,11 +295,11 @@ func TestUnusableFiles(t *testing.T) {
 	for name, c := range map[string]struct{ statement, want string }{
 		"unfinished":  {`DROP TABLE checksum`, "it is not a finished backup"},
 		"newer":       {`PRAGMA user_version = 9999`, "it was written by a newer petcat"},
-		"foreign":     {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
+		"other file":  {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
 		"fewer rows":  {`DELETE FROM bans`, "bans: the rows have changed since the backup (0 now, 1 then)"},
 		"changed":     {`UPDATE categories SET name = name || '!'`, "categories: the rows have changed since the backup (1 now, 1 then)"},
-		"less":        {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
-		"more":        {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: the rows have changed"},
+		"no table":    {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
+		"extra table": {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: the rows have changed"},
 		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not have the hash"},
 		"reference":   {`UPDATE pets SET category_id = 99`, "pets: row 1 refers to a row of categories that does not exist"},
 	} {

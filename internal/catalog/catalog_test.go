@@ -91,7 +91,7 @@ func TestListProperties(t *testing.T) {
 		var along []*seen
 		look := func() {
 			s := &seen{snapshot: current(t, c), want: slices.Clone(m.list), bodies: map[catalog.Encoding][]byte{}}
-			for _, e := range rapid.SampledFrom(asked).Draw(t, "asked for") {
+			for _, e := range rapid.SampledFrom(asked).Draw(t, "requested") {
 				s.bodies[e] = joined(s.snapshot, e)
 			}
 			along = append(along, s)
@@ -374,14 +374,14 @@ func TestChangeReplacesOneBlock(t *testing.T) {
 				before := current(t, c).Representation(e).Parts
 				make(id)
 				after := current(t, c).Representation(e).Parts
-				anew := 0
+				replaced := 0
 				for _, part := range after {
 					if !slices.ContainsFunc(before, func(b []byte) bool { return &b[0] == &part[0] }) {
-						anew++
+						replaced++
 					}
 				}
-				if anew > 3 { // the bracket, the block and the end with the checksum
-					t.Errorf("%s %d, %s: %d of %d parts are new", name, id, e, anew, len(after))
+				if replaced > 3 { // the bracket, the block and the end with the checksum
+					t.Errorf("%s %d, %s: %d of %d parts are new", name, id, e, replaced, len(after))
 				}
 			}
 		}

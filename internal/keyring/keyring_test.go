@@ -198,7 +198,7 @@ func TestStates(t *testing.T) {
 		"disabled":             {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Disabled = true }, petcat.CodeDisabledAPIKey},
 		"expired and disabled": {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Disabled, k.ExpiresAt = true, noon }, petcat.CodeExpiredAPIKey},
 		"revoked and expired":  {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Revoked, k.ExpiresAt = true, noon }, petcat.CodeRevokedAPIKey},
-		"of a closed account":  {func(_ *petcat.KeyAccess, a *petcat.Account) { a.ClosedAt = noon }, petcat.CodeRevokedAPIKey},
+		"closed account":       {func(_ *petcat.KeyAccess, a *petcat.Account) { a.ClosedAt = noon }, petcat.CodeRevokedAPIKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)

@@ -15,7 +15,7 @@ func TestBucket(t *testing.T) {
 	b := ratelimit.NewBucket[string](c, 600)
 	c.Advance(18*time.Second + time.Second/2)
 	now, reset := c.Read().Wall, noon.Unix()+60
-	want(t, "before anything", b.Peek("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600, Reset: reset}})
+	want(t, "before the first event", b.Peek("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600, Reset: reset}})
 	for n := int64(1); n <= 600; n++ {
 		want(t, "within the limit", b.Take("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600 - n, Reset: reset}})
 	}
@@ -24,7 +24,7 @@ func TestBucket(t *testing.T) {
 			Refused: true, Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 0, Reset: reset}, RetryAfter: 42,
 		})
 	}
-	want(t, "a look past the limit", b.Peek("a").Refused, false)
+	want(t, "Peek past the limit", b.Peek("a").Refused, false)
 	want(t, "another", b.Take("b").Minute.Remaining, 599)
 	c.Advance(42 * time.Second)
 	want(t, "the next minute", b.Take("a").Minute.Remaining, 599)
@@ -40,8 +40,8 @@ func TestBucketIsBounded(t *testing.T) {
 	for n := range int64(10) {
 		want(t, "the shared count", b.Take(100_000+int(n)).Minute.Remaining, 9-n)
 	}
-	want(t, "whether the shared count is spent", b.Take(200_000).Refused, true)
-	want(t, "an early one", b.Take(5).Minute.Remaining, 8)
+	want(t, "the shared count is spent", b.Take(200_000).Refused, true)
+	want(t, "a key with its own count", b.Take(5).Minute.Remaining, 8)
 	c.Advance(time.Minute)
 	want(t, "the next minute", b.Take(200_000).Minute.Remaining, 9)
 }

@@ -51,7 +51,7 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 			want(t, "an early retry", d.Verdict, ratelimit.MinuteSpent)
 			want(t, "the warning", d.Warn, n >= 50)
 			if d.Warn {
-				want(t, "how many are left", d.EarlyRetriesLeft, 100-n)
+				want(t, "early retries left", d.EarlyRetriesLeft, 100-n)
 			}
 		}
 		d := s.spend(c)
@@ -116,7 +116,7 @@ func TestBanLevels(t *testing.T) {
 		}
 		s.clock.Advance(2 * 24 * time.Hour)
 		s.untilBanned(c, 1_000)
-		want(t, "the level after two clean days", s.bans[len(s.bans)-1].Level, 4)
+		want(t, "the level after two days without a ban", s.bans[len(s.bans)-1].Level, 4)
 	})
 }
 
@@ -127,9 +127,9 @@ func TestBanModes(t *testing.T) {
 			want(t, "early retries", s.untilBanned(c, 1_000), 1_000)
 			want(t, "bans", len(s.bans), bans)
 			if bans > 0 {
-				want(t, "whether it is a shadow ban", s.bans[0].Shadow, true)
+				want(t, "shadow ban", s.bans[0].Shadow, true)
 			}
-			want(t, "whether a warning is given", s.spend(c).Warn, false)
+			want(t, "warning", s.spend(c).Warn, false)
 			s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon.Add(time.Hour), EndsAt: noon.Add(61 * time.Minute)})
 			s.clock.Advance(time.Hour)
 			want(t, "the verdict during another node's ban", s.spend(c).Verdict, ratelimit.Admitted)
@@ -242,11 +242,11 @@ func (s *saver) wantSaved(t *testing.T, asked int, keys ...petcat.KeyID) {
 func TestBansAreSaved(t *testing.T) {
 	away := func(context.Context, petcat.Ban) error { return errors.New("away") }
 	for name, test := range map[string]func(t *testing.T, s *saver){
-		"at once": func(t *testing.T, s *saver) {
+		"immediately": func(t *testing.T, s *saver) {
 			s.ban(t, 1, 2)
 			s.wantSaved(t, 2, 1, 2)
 		},
-		"repeated until it stands": func(t *testing.T, s *saver) {
+		"retried until it is saved": func(t *testing.T, s *saver) {
 			s.set(away)
 			s.ban(t, 1)
 			time.Sleep(9*time.Second + time.Millisecond)
@@ -255,13 +255,13 @@ func TestBansAreSaved(t *testing.T) {
 			time.Sleep(time.Second)
 			s.wantSaved(t, 1, 1)
 		},
-		"until it ends": func(t *testing.T, s *saver) {
+		"retried until it ends": func(t *testing.T, s *saver) {
 			s.set(away)
 			s.ban(t, 1)
 			time.Sleep(time.Hour)
 			s.wantSaved(t, 62)
 		},
-		"one that is stuck delays no other": func(t *testing.T, s *saver) {
+		"a stuck save delays no other": func(t *testing.T, s *saver) {
 			s.set(func(ctx context.Context, b petcat.Ban) error {
 				if b.Key == 1 {
 					<-ctx.Done()
@@ -271,7 +271,7 @@ func TestBansAreSaved(t *testing.T) {
 			s.ban(t, 1, 2)
 			s.wantSaved(t, 2, 2)
 		},
-		"of a key that is gone": func(t *testing.T, s *saver) {
+		"deleted key": func(t *testing.T, s *saver) {
 			s.set(func(context.Context, petcat.Ban) error { return petcat.Errorf(petcat.CodeNotFound, "no such key") })
 			s.ban(t, 1)
 			time.Sleep(time.Minute)
@@ -280,7 +280,7 @@ func TestBansAreSaved(t *testing.T) {
 				t.Errorf("%d errors were logged, want 1: %s", n, &s.log)
 			}
 		},
-		"once more at the end": func(t *testing.T, s *saver) {
+		"retried once at the end": func(t *testing.T, s *saver) {
 			s.set(away)
 			s.ban(t, 1)
 			s.wantSaved(t, 1)
@@ -297,7 +297,7 @@ func TestBansAreSaved(t *testing.T) {
 					Bans: petcat.EnforceBans, Banned: func(petcat.Ban) {}, SaveBan: s.SaveBan,
 				})
 				test(t, s)
-				if name != "once more at the end" {
+				if name != "retried once at the end" {
 					s.Close()
 				}
 			})

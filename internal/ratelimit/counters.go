@@ -28,10 +28,10 @@ const (
 	maxWaiting = 16_384
 )
 
-// ErrSilent: the counters do not answer, so memory decides.
+// ErrSilent means that the counters do not answer, so memory decides.
 var ErrSilent = errors.New("the counters do not answer")
 
-// ErrAway: the counters have not answered for so long that memory is not trusted either.
+// ErrAway means that the counters have not answered for so long that memory is not trusted either.
 var ErrAway = errors.New("the counters have not answered for 30 seconds")
 
 // errOverloaded: too many requests wait, or the call of the request failed while other calls were

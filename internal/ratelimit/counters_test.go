@@ -104,7 +104,7 @@ func TestSilence(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, c *scripted) {
 				for range 10 {
 					who, _ := s.ask(1)
-					want(t, "who decides", who, "counters")
+					want(t, "decided by", who, "counters")
 				}
 				c.set(plan)
 				var all sync.WaitGroup
@@ -126,8 +126,8 @@ func TestSilence(t *testing.T) {
 				s.Check() // without a request
 				want(t, "the state", s.Err(), nil)
 				who, took := s.ask(1)
-				want(t, "who decides", who, "counters")
-				want(t, "how long it took", took, time.Millisecond)
+				want(t, "decided by", who, "counters")
+				want(t, "duration", took, time.Millisecond)
 			})
 		})
 	}
@@ -142,13 +142,13 @@ func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 		}
 		c.set(hangs)
 		for left := int64(19); left >= 0; left-- {
-			want(t, "what is left of the minute", s.spend(charge).Minute.Remaining, left)
+			want(t, "remaining in the minute", s.spend(charge).Minute.Remaining, left)
 		}
 		want(t, "the verdict", s.spend(charge).Verdict, ratelimit.MinuteSpent)
 		time.Sleep(time.Minute) // memory is no longer trusted
 		c.set(well)
 		s.Check()
-		want(t, "what is left of the day", s.spend(charge).Day.Remaining, 59) // the counters do not include the 20
+		want(t, "remaining on the day", s.spend(charge).Day.Remaining, 59) // the counters do not include the 20
 	})
 }
 
@@ -159,18 +159,18 @@ func TestMemoryExpires(t *testing.T) {
 		began := time.Now()
 		for time.Since(began) < 29*time.Second {
 			who, _ := s.ask(1)
-			want(t, "who decides", who, "memory")
+			want(t, "decided by", who, "memory")
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(3 * time.Second)
 		who, _ := s.ask(1)
-		want(t, "the answer after half a minute", who, unavailable)
+		want(t, "the result after 30 s", who, unavailable)
 		want(t, "the state", s.Err(), ratelimit.ErrAway)
 		c.set(well)
 		s.Check()
 		want(t, "the state", s.Err(), nil)
 		who, _ = s.ask(1)
-		want(t, "who decides", who, "counters")
+		want(t, "decided by", who, "counters")
 	})
 }
 
@@ -181,8 +181,8 @@ func TestSilenceAfterAnIdleHour(t *testing.T) {
 		time.Sleep(time.Hour)
 		c.set(hangs)
 		who, took := s.ask(1)
-		want(t, "who decides", who, "memory")
-		want(t, "how long it took", took, time.Second)
+		want(t, "decided by", who, "memory")
+		want(t, "duration", took, time.Second)
 	})
 }
 
@@ -288,7 +288,7 @@ func TestManyConcurrentRequests(t *testing.T) {
 				all.Go(func() { s.ask(petcat.AccountID(i % 5_000)) })
 			}
 			all.Wait()
-			want(t, "whether memory decided", s.Local.Load() > 0, memory)
+			want(t, "memory decided", s.Local.Load() > 0, memory)
 		})
 	}
 }

@@ -77,12 +77,12 @@ func TestDayJitter(t *testing.T) {
 	for key := range petcat.KeyID(6_100) {
 		d := u.Answer(ratelimit.DaySpent, key)
 		seen[d.RetryAfter-12*3600]++
-		want(t, "asked again", u.Answer(ratelimit.DaySpent, key).RetryAfter, d.RetryAfter)
+		want(t, "the same key again", u.Answer(ratelimit.DaySpent, key).RetryAfter, d.RetryAfter)
 	}
 	for second := range int64(61) {
 		if n := seen[second]; n < 50 || n > 200 {
 			t.Errorf("%d of 6,100 keys return %d s after midnight", n, second)
 		}
 	}
-	want(t, "moments", len(seen), 61)
+	want(t, "different delays", len(seen), 61)
 }

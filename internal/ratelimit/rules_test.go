@@ -153,7 +153,7 @@ func TestWindows(t *testing.T) {
 		want(t, "another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining, 59)
 
 		c.Quota.PerMinute = 300
-		want(t, "another plan: what is used stays used", s.spend(c).Minute.Remaining, 239)
+		want(t, "a plan change keeps the usage", s.spend(c).Minute.Remaining, 239)
 		c.Quota.PerMinute = 60
 		want(t, "the smaller plan again", s.spend(c).Verdict, ratelimit.MinuteSpent)
 
@@ -234,7 +234,7 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		if s.Counters != nil {
 			left = 999
 		}
-		want(t, "what is left of the day", s.spend(c).Day.Remaining, left)
+		want(t, "remaining on the day", s.spend(c).Day.Remaining, left)
 		s.clock.Advance(24 * time.Hour)
 		want(t, "what is left of the next day", s.spend(c).Day.Remaining, 999)
 		want(t, "of the next day for another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining, 999)
@@ -253,7 +253,7 @@ func TestUnreadableHistory(t *testing.T) {
 	failure = nil
 	d, err := l.Spend(t.Context(), c)
 	want(t, "the error", err, nil)
-	want(t, "what is left of the day", d.Day.Remaining, 994)
+	want(t, "remaining on the day", d.Day.Remaining, 994)
 	failure = errors.New("away")
 	_, err = l.Spend(t.Context(), c) // now known
 	want(t, "the error", err, nil)
@@ -269,7 +269,7 @@ func TestSweep(t *testing.T) {
 			s.Sweep()
 		}
 		s.history[1] = 500 // not read again: the day began after the start
-		want(t, "what is left of the day", s.spend(c).Day.Remaining, 999)
+		want(t, "remaining on the day", s.spend(c).Day.Remaining, 999)
 		s.clock.Advance(time.Hour)
 		s.Sweep()
 		want(t, "what is left of the day after a sweep", s.spend(c).Day.Remaining, 998)

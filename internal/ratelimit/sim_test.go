@@ -237,7 +237,7 @@ func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sou
 	case local:
 		w.memory[slotOf{minute, n}]++
 		if since := time.Since(n.answered); since > 0 && since < time.Second { // 0: at the same time
-			w.fail("memory decided %s after a call was answered", since)
+			w.fail("memory decided %s after an answer", since)
 		}
 	default:
 		w.admitted[minute]++
@@ -280,7 +280,7 @@ func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync
 		again, ok := w.request(choose(), id)
 		w.mu.Lock()
 		if ok && again.Verdict == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset && w.stepped.Before(refused.Add(-time.Minute)) {
-			w.fail("a caller who waited for %d s was refused in the same minute: %+v at %v, then %+v at %v; step %v", first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
+			w.fail("a client that waited for %d s was rejected in the same minute: %+v at %v, then %+v at %v; step %v", first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
 		}
 		w.mu.Unlock()
 	}
@@ -403,27 +403,27 @@ func simulate(seed uint64) (w *world) {
 // check compares the decisions with the promises. The caller must hold mu.
 func (w *world) check(healthy bool) {
 	if healthy && len(w.memory) > 0 {
-		w.fail("memory decided, and all was well")
+		w.fail("memory decided without a fault")
 	}
 	for at, n := range w.admitted {
 		if most := w.quota.PerMinute * (1 + w.emptied[at.index]); n > most {
-			w.fail("the counters admitted %d in minute %d, %d at most were promised", n, at.index, most)
+			w.fail("the counters admitted %d in minute %d, want at most %d", n, at.index, most)
 		}
 	}
 	for at, n := range w.memory {
 		// If its clock differs from that of the counters, a minute may begin again.
 		if most := w.quota.PerMinute * (2 + at.node.steps + w.emptied[at.index]); n > most {
-			w.fail("the memory of a node admitted %d in minute %d, %d at most were promised", n, at.index, most)
+			w.fail("the memory of a node admitted %d in minute %d, want at most %d", n, at.index, most)
 		}
 	}
 	for at, n := range w.days {
 		if most := w.quota.PerDay + w.lost[at]; n > most {
-			w.fail("the counters admitted %d on day %d, %d at most were promised", n, at.index, most)
+			w.fail("the counters admitted %d on day %d, want at most %d", n, at.index, most)
 		}
 	}
 	for at := range w.refused {
 		if n := w.admitted[at]; !w.faults[at.index] && n != w.quota.PerMinute {
-			w.fail("in minute %d, which had no fault, somebody was refused, and %d were admitted instead of %d", at.index, n, w.quota.PerMinute)
+			w.fail("in minute %d without faults, requests were rejected and %d were admitted, want %d", at.index, n, w.quota.PerMinute)
 		}
 	}
 }

@@ -66,14 +66,14 @@ func TestDone(t *testing.T) {
 		response Response
 		want     petcat.UsageCounts
 	}{
-		"answered":  {Response{Account: 7, Key: 1, Status: 200, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
-		"wrong":     {Response{Account: 7, Key: 1, Status: 400, Code: petcat.CodeInvalidField, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
-		"failed":    {Response{Account: 7, Key: 1, Status: 503, Code: petcat.CodeServiceUnavailable}, petcat.UsageCounts{Failed: 1}},
-		"minute":    {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeRateLimitExceeded, Bytes: 9}, petcat.UsageCounts{MinuteRefused: 1, Bytes: 9}},
-		"day":       {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeDailyQuotaExceeded}, petcat.UsageCounts{DayRefused: 1}},
-		"ban":       {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeKeyBanned}, petcat.UsageCounts{BanRefused: 1}},
-		"wrong key": {Response{Status: 401, Code: petcat.CodeInvalidAPIKey}, petcat.UsageCounts{KeyRefused: 1}},
-		"guessing":  {Response{Status: 429, Code: petcat.CodeTooManyFailedAttempts}, petcat.UsageCounts{KeyRefused: 1}},
+		"success":  {Response{Account: 7, Key: 1, Status: 200, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
+		"invalid":  {Response{Account: 7, Key: 1, Status: 400, Code: petcat.CodeInvalidField, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
+		"failed":   {Response{Account: 7, Key: 1, Status: 503, Code: petcat.CodeServiceUnavailable}, petcat.UsageCounts{Failed: 1}},
+		"minute":   {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeRateLimitExceeded, Bytes: 9}, petcat.UsageCounts{MinuteRefused: 1, Bytes: 9}},
+		"day":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeDailyQuotaExceeded}, petcat.UsageCounts{DayRefused: 1}},
+		"ban":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeKeyBanned}, petcat.UsageCounts{BanRefused: 1}},
+		"bad key":  {Response{Status: 401, Code: petcat.CodeInvalidAPIKey}, petcat.UsageCounts{KeyRefused: 1}},
+		"too many": {Response{Status: 429, Code: petcat.CodeTooManyFailedAttempts}, petcat.UsageCounts{KeyRefused: 1}},
 	} {
 		m, s := start(clocktest.NewManual(noon))
 		c.response.At = noon
