@@ -22,12 +22,12 @@ type Node struct {
 
 // NodeStore keeps the running nodes.
 type NodeStore interface {
-	// Beat records a node's heartbeat and returns all running nodes. n.Label is the preferred
+	// Heartbeat records a node's heartbeat and returns all running nodes. n.Label is the preferred
 	// label: if another node has it, the node gets it with the suffix -2, -3 and so on. A new
-	// node starts with n.Drained; later beats don't change that.
-	Beat(ctx context.Context, n Node) ([]Node, error)
-	// Leave records that a node no longer runs.
-	Leave(ctx context.Context, id string) error
+	// node starts with n.Drained; later heartbeats do not change that.
+	Heartbeat(ctx context.Context, n Node) ([]Node, error)
+	// RemoveNode records that a node no longer runs.
+	RemoveNode(ctx context.Context, id string) error
 	// Nodes returns the running nodes by their labels.
 	Nodes(ctx context.Context) ([]Node, error)
 	// DrainNode drains or resumes a node by its label, with an audit entry. It takes effect

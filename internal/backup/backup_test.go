@@ -278,11 +278,11 @@ func TestRestoreTarget(t *testing.T) {
 
 	url := server.Server(t).Database(t)
 	s := openPostgres(t, url)
-	if _, err := s.Beat(t.Context(), petcat.Node{ID: "a node", Label: "web"}); err != nil {
+	if _, err := s.Heartbeat(t.Context(), petcat.Node{ID: "a node", Label: "web"}); err != nil {
 		t.Fatal(err)
 	}
 	wantError(s.Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
-	must(t, s.Leave(t.Context(), "a node"))
+	must(t, s.RemoveNode(t.Context(), "a node"))
 	must(t, s.Restore(t.Context(), operator, openFile(t, path)))
 	wantError(s.Restore(t.Context(), operator, openFile(t, path)), "already contains data")
 }

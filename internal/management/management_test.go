@@ -226,7 +226,7 @@ func TestOtherOperations(t *testing.T) {
 	must(t, err)
 	_, err = s.store.RequestPlan(t.Context(), asked)
 	must(t, err)
-	_, err = s.store.Beat(t.Context(), petcat.Node{ID: "n", Label: "web-1", Version: "1.0.0", State: "ready", Since: noon})
+	_, err = s.store.Heartbeat(t.Context(), petcat.Node{ID: "n", Label: "web-1", Version: "1.0.0", State: "ready", Since: noon})
 	must(t, err)
 
 	if got := s.want(s.call("GET", "/bans", ""), 200, ""); len(got.list) != 1 || got.list[0]["key"] != "key_1" {

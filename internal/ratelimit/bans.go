@@ -50,7 +50,7 @@ func (b *bans) end(key petcat.KeyID) int64 {
 // refuse returns the decision for a request whose quota is spent. It counts early retries, warns
 // and bans.
 func (b *bans) refuse(c Charge, u Usage) Decision {
-	d := u.Answer(u.Verdict(), c.Key)
+	d := u.Decide(u.Verdict(), c.Key)
 	early, ban := b.retried(c, u.Now)
 	switch threshold := petcat.BanThreshold(c.Quota); {
 	case ban != nil:

@@ -71,10 +71,10 @@ func (u Usage) Verdict() Verdict {
 	}
 }
 
-// Answer returns the decision for a request; u is the usage after the request. For an admitted
+// Decide returns the decision for a request; u is the usage after the request. For an admitted
 // request, the effective window is the one with the fewest remaining requests, and the day if
 // both have the same.
-func (u Usage) Answer(v Verdict, key petcat.KeyID) Decision {
+func (u Usage) Decide(v Verdict, key petcat.KeyID) Decision {
 	d := Decision{
 		Usage: u, Verdict: v,
 		Minute: state(u.Quota.PerMinute, u.MinuteUsed, petcat.Minute.Reset(minuteOf(u.Now))),
@@ -108,14 +108,14 @@ func (d Decision) At(now int64) Decision {
 		u.DayUsed = 0
 	}
 	u.Now = now
-	return u.Answer(Admitted, 0)
+	return u.Decide(Admitted, 0)
 }
 
 // Banned returns the decision for a request of a key that is banned until end (Unix time). If a
 // spent window does not end before the ban, the window is effective, so that a client that waits
 // is not rejected again. The limit shown for a ban is that of the minute.
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
-	d := u.Answer(u.Verdict(), key)
+	d := u.Decide(u.Verdict(), key)
 	if d.Verdict == Admitted || d.Effective.Reset < end {
 		d.Effective = state(u.Quota.PerMinute, u.Quota.PerMinute, end)
 		d.RetryAfter = retryAfter(u.Now, end)

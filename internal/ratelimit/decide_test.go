@@ -14,7 +14,7 @@ func usage(now int64, q petcat.Quota, minuteUsed, dayUsed int64) ratelimit.Usage
 
 func TestDecisionAt(t *testing.T) {
 	begin := noon.Add(18 * time.Second)
-	d := usage(begin.UnixNano(), free, 10, 970).Answer(ratelimit.Admitted, 1)
+	d := usage(begin.UnixNano(), free, 10, 970).Decide(ratelimit.Admitted, 1)
 	minute, day := noon.Unix()+60, noon.Unix()+12*3600
 	fresh := func(limit, reset int64) ratelimit.WindowState {
 		return ratelimit.WindowState{Limit: limit, Remaining: limit, Reset: reset}
@@ -44,7 +44,7 @@ func TestDecisionAt(t *testing.T) {
 // the ban would be rejected again.
 func TestBanEndsBeforeSpentWindow(t *testing.T) {
 	u := usage(noon.UnixNano()+1e9/2, free, 0, 1_000)
-	day := u.Answer(ratelimit.DaySpent, 1)
+	day := u.Decide(ratelimit.DaySpent, 1)
 	for end, limit := range map[int64]int64{day.Day.Reset - 1: 1_000, day.Day.Reset: 1_000, day.Day.Reset + 1: 60} {
 		d := u.Banned(end, 1)
 		want(t, "the verdict", d.Verdict, ratelimit.Banned)
@@ -66,7 +66,7 @@ func TestRetryAfter(t *testing.T) {
 		59*time.Second + 900*time.Millisecond: 1, time.Minute - 1: 1,
 	} {
 		u := usage(noon.Add(after).UnixNano(), petcat.Quota{PerMinute: 1, PerDay: 10}, 1, 1)
-		want(t, "Retry-After after "+after.String(), u.Answer(u.Verdict(), 1).RetryAfter, seconds)
+		want(t, "Retry-After after "+after.String(), u.Decide(u.Verdict(), 1).RetryAfter, seconds)
 	}
 }
 
@@ -75,9 +75,9 @@ func TestDayJitter(t *testing.T) {
 	u := usage(noon.UnixNano()+1e9/2, free, 0, 1_000)
 	seen := make(map[int64]int)
 	for key := range petcat.KeyID(6_100) {
-		d := u.Answer(ratelimit.DaySpent, key)
+		d := u.Decide(ratelimit.DaySpent, key)
 		seen[d.RetryAfter-12*3600]++
-		want(t, "the same key again", u.Answer(ratelimit.DaySpent, key).RetryAfter, d.RetryAfter)
+		want(t, "the same key again", u.Decide(ratelimit.DaySpent, key).RetryAfter, d.RetryAfter)
 	}
 	for second := range int64(61) {
 		if n := seen[second]; n < 50 || n > 200 {

@@ -132,7 +132,7 @@ func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	}
 	u, err := l.count(ctx, c, c.Quota)
 	if err != nil || u.Admitted {
-		return u.Answer(Admitted, c.Key), err
+		return u.Decide(Admitted, c.Key), err
 	}
 	return l.bans.refuse(c, u), nil
 }
@@ -144,7 +144,7 @@ func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
 		return u.Banned(end, c.Key), err
 	}
-	return u.Answer(u.Verdict(), c.Key), err
+	return u.Decide(u.Verdict(), c.Key), err
 }
 
 // ApplyBan applies a ban that another node imposed, that was lifted, or that was loaded.

@@ -320,7 +320,7 @@ func TestModel(t *testing.T) {
 			if !u.Admitted {
 				verdict = usage.Verdict()
 			}
-			want(t, "the answer", d, usage.Answer(verdict, c.Key))
+			want(t, "the answer", d, usage.Decide(verdict, c.Key))
 		}
 	}, func(o *ratelimit.Options) { o.Bans = petcat.BansOff })
 }

@@ -28,7 +28,7 @@ func (n *Node) joinNodes(ctx context.Context) error {
 	n.beat(ctx)
 	n.every(beatInterval, n.beat)
 	// If Leave fails, the other nodes notice that the heartbeats stopped.
-	n.onClose(func(ctx context.Context) error { _ = n.store.Leave(ctx, n.id); return nil })
+	n.onClose(func(ctx context.Context) error { _ = n.store.RemoveNode(ctx, n.id); return nil })
 	n.metrics.Read("petcat_nodes", func() float64 { return float64(len(*n.nodes.Load())) })
 	return nil
 }
@@ -39,7 +39,7 @@ func (n *Node) beat(ctx context.Context) {
 	was := n.self()
 	r, _ := n.readiness()
 	host, _ := os.Hostname() // "" if it is unknown
-	nodes, err := n.store.Beat(ctx, petcat.Node{
+	nodes, err := n.store.Heartbeat(ctx, petcat.Node{
 		ID: n.id, Label: n.Settings.Label(), Version: n.Version, Host: host, AdminURL: n.AdminURL(), ConsoleURL: n.ConsoleURL(), PublicURL: n.PublicURL(), State: r.Status, Drained: was.Drained,
 	})
 	if err != nil {

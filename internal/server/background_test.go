@@ -60,7 +60,7 @@ type shared struct {
 	label string
 }
 
-func (s *shared) Beat(_ context.Context, n petcat.Node) ([]petcat.Node, error) {
+func (s *shared) Heartbeat(_ context.Context, n petcat.Node) ([]petcat.Node, error) {
 	n.Label = s.label
 	return []petcat.Node{n, {ID: "another"}}, nil
 }

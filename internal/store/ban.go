@@ -25,7 +25,7 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 		if last, err := t.lastBan(b.Key); err != nil || last.Key != 0 && !last.StartedAt.Before(stored(b.StartedAt)) {
 			return err
 		}
-		return t.putBan(b, petcat.ServiceActor, "ban.impose", detail{
+		return t.putBan(b, petcat.ServiceActor, "ban.create", detail{
 			"account": b.Account.String(), "level": b.Level, "ends_at": stored(b.EndsAt), "early_retries": b.EarlyRetries, "shadow": b.Shadow,
 		})
 	})
@@ -61,6 +61,6 @@ func (s *Store) LiftBan(ctx context.Context, by petcat.Actor, key petcat.KeyID) 
 			return b, err
 		}
 		b.LiftedAt, b.LiftedBy = t.now, by
-		return b, t.putBan(b, by, "ban.lift", detail{"account": b.Account.String(), "level": b.Level, "would_have_ended_at": b.EndsAt})
+		return b, t.putBan(b, by, "ban.lift", detail{"account": b.Account.String(), "level": b.Level, "original_end": b.EndsAt})
 	})
 }

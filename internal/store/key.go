@@ -102,7 +102,7 @@ func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotatio
 			successor, err = t.insertKey(successor, r.Generated().Hash, by)
 			old.Successor = successor.ID
 			d := keyDetail(successor)
-			d["successor"], d["works_until"] = successor.ID.String(), old.ExpiresAt
+			d["successor"], d["old_key_expires_at"] = successor.ID.String(), old.ExpiresAt
 			return old, d, err
 		})
 		return successor, err
@@ -113,7 +113,7 @@ func (s *Store) RotateKey(ctx context.Context, by petcat.Actor, r petcat.Rotatio
 // and restores the old key.
 func (s *Store) UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error {
 	return s.Change(ctx, "undo rotation", func(t *Tx) error {
-		_, err := t.updateKey(before.ID, by, "key.unrotate", func(k petcat.Key) (petcat.Key, detail, error) {
+		_, err := t.updateKey(before.ID, by, "key.undo_rotation", func(k petcat.Key) (petcat.Key, detail, error) {
 			if k.Successor == 0 {
 				return k, nil, nil
 			}

@@ -37,8 +37,8 @@ func (s *Store) Nodes(ctx context.Context) ([]petcat.Node, error) {
 	return read(ctx, s, "read the nodes", func(c Conn) ([]petcat.Node, error) { return RunningNodes(c, s.dialect) })
 }
 
-// Beat implements [petcat.NodeStore]. It writes a row only if it must change or be renewed.
-func (s *Store) Beat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
+// Heartbeat implements [petcat.NodeStore]. It writes a row only if it must change or be renewed.
+func (s *Store) Heartbeat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
 	return write(ctx, s, "record a heartbeat", func(c Conn) ([]petcat.Node, error) { return s.beat(c, n) })
 }
 
@@ -72,8 +72,8 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 	}
 }
 
-// Leave implements [petcat.NodeStore].
-func (s *Store) Leave(ctx context.Context, id string) error {
+// RemoveNode implements [petcat.NodeStore].
+func (s *Store) RemoveNode(ctx context.Context, id string) error {
 	return s.exec(ctx, "delete a node", `DELETE FROM nodes WHERE id = ?`, id)
 }
 

@@ -87,7 +87,7 @@ func testAuditEntries(t *testing.T, open Open) {
 		{later, operator, "key.disable", "key_1"},
 		{later, operator, "key.enable", "key_1"},
 		{later, operator, "key.rotate", "key_1"},
-		{later, petcat.ServiceActor, "ban.impose", "key_1"},
+		{later, petcat.ServiceActor, "ban.create", "key_1"},
 		{later, operator, "ban.lift", "key_1"},
 		{later, operator, "key.revoke", "key_1"},
 		{later, "cli:bob", "key.revoke", "key_2"},

@@ -13,7 +13,7 @@ func testRunningNodes(t *testing.T, open Open) {
 	other := f.another(t)
 	beat := func(s Store, id, label, state string) []petcat.Node {
 		t.Helper()
-		all, err := s.Beat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", PublicURL: "https://p", State: state})
+		all, err := s.Heartbeat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", PublicURL: "https://p", State: state})
 		return must(t, all, err)
 	}
 	want := func(what string, got []petcat.Node, labels ...string) {
@@ -67,7 +67,7 @@ func testRunningNodes(t *testing.T, open Open) {
 	want("running nodes", must(t, all, err), "db", "web-2")
 	want("after the label became free", beat(other, "c", "web", "ready"), "db", "web")
 	want("after a pause", beat(f.Store, "a", "web", "ready"), "db", "web", "web-2")
-	if err := f.Leave(t.Context(), "c"); err != nil {
+	if err := f.RemoveNode(t.Context(), "c"); err != nil {
 		t.Fatal(err)
 	}
 	want("after a node left", beat(f.Store, "a", "web", "ready"), "db", "web")
