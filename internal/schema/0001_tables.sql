@@ -223,6 +223,7 @@ CREATE TABLE sessions (
 	created_at    INTEGER NOT NULL,
 	seen_at       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX session_subject ON sessions (operator_name, account_id);
 
 -- Bearer tokens of the management API.
 CREATE TABLE operator_tokens (

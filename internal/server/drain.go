@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"petcat/internal/clock"
@@ -66,5 +67,13 @@ func (n *Node) notifySupervisor(ctx context.Context, state string) {
 		_ = conn.SetWriteDeadline(clock.Deadline(time.Second)) // the supervisor may hang
 		_, _ = conn.Write([]byte(state))
 		_ = conn.Close()
+	}
+}
+
+// feedWatchdog notifies the supervisor three times in each period that it asks for. It restarts a
+// process that stops doing so.
+func (n *Node) feedWatchdog() {
+	if micros, err := strconv.ParseInt(n.Environ["WATCHDOG_USEC"], 10, 64); err == nil && micros > 0 {
+		n.every(time.Duration(micros)*time.Microsecond/3, func(ctx context.Context) { n.notifySupervisor(ctx, "WATCHDOG=1") })
 	}
 }

@@ -54,7 +54,8 @@ type Options struct {
 	// The log, the metrics, the console and backups contain Version; the metrics contain
 	// Revision.
 	Version, Revision string
-	// Environ are the environment variables. The node reads NOTIFY_SOCKET (systemd) and the
+	// Environ are the environment variables. The node reads NOTIFY_SOCKET and
+	// WATCHDOG_USEC (systemd) and the
 	// OTEL_ variables (OpenTelemetry).
 	Environ map[string]string
 }
@@ -260,6 +261,7 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 		"environment", n.store.Environment(), "categories", n.list.Count(), "version", n.Version)
 	n.Log.Flush()
 	n.notifySupervisor(ctx, "READY=1")
+	n.feedWatchdog()
 	for {
 		select {
 		case <-reload:
