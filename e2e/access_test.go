@@ -22,8 +22,8 @@ func onNodes(t *testing.T, flags []string, test func(t *testing.T, place string,
 	})
 }
 
-// obey waits until all nodes respond to a key with a code, "" for success.
-func obey(t *testing.T, nodes []*node, k key, code rules.Code) {
+// awaitCode waits until all nodes respond to a key with a code, "" for success.
+func awaitCode(t *testing.T, nodes []*node, k key, code rules.Code) {
 	t.Helper()
 	for _, n := range nodes {
 		eventually(t, fmt.Sprintf("%s gets %q", k.ID, code), func() bool { return n.list(k.Key).code() == code })
@@ -35,11 +35,11 @@ func TestAccess(t *testing.T) {
 	t.Parallel()
 	onNodes(t, nil, func(t *testing.T, place string, nodes []*node) {
 		k := newKey(t, place, "acme", unlimited...)
-		obey(t, nodes, k, "")
+		awaitCode(t, nodes, k, "")
 		petcat(t, place, "key", "disable", k.ID)
-		obey(t, nodes, k, rules.CodeDisabledAPIKey)
+		awaitCode(t, nodes, k, rules.CodeDisabledAPIKey)
 		petcat(t, place, "key", "enable", k.ID)
-		obey(t, nodes, k, "")
+		awaitCode(t, nodes, k, "")
 
 		for _, n := range nodes { // the count stays, unless the day ends
 			n.list(k.Key).want(t, http.StatusOK)
@@ -54,22 +54,22 @@ func TestAccess(t *testing.T) {
 		}
 
 		overlaps := petcatJSON[key](t, place, "key", "rotate", k.ID, "--overlap", "1h")
-		obey(t, nodes, overlaps, "")
-		obey(t, nodes, k, "")
+		awaitCode(t, nodes, overlaps, "")
+		awaitCode(t, nodes, k, "")
 		next := petcatJSON[key](t, place, "key", "rotate", overlaps.ID, "--overlap", "0")
-		obey(t, nodes, next, "")
-		obey(t, nodes, overlaps, rules.CodeExpiredAPIKey)
+		awaitCode(t, nodes, next, "")
+		awaitCode(t, nodes, overlaps, rules.CodeExpiredAPIKey)
 		petcat(t, place, "key", "revoke", next.ID, "--yes")
-		obey(t, nodes, next, rules.CodeRevokedAPIKey)
+		awaitCode(t, nodes, next, rules.CodeRevokedAPIKey)
 
 		soon := time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339)
-		obey(t, nodes, petcatJSON[key](t, place, "key", "create", "acme", "--expires", soon), rules.CodeExpiredAPIKey)
+		awaitCode(t, nodes, petcatJSON[key](t, place, "key", "create", "acme", "--expires", soon), rules.CodeExpiredAPIKey)
 
 		reads := petcatJSON[key](t, place, "key", "create", "acme", "--read-only")
-		obey(t, nodes, reads, "")
+		awaitCode(t, nodes, reads, "")
 		nodes[0].create(reads.Key, "dog").wantError(t, http.StatusForbidden, rules.CodeForbidden)
 		petcat(t, place, "account", "close", "acme", "--yes")
-		obey(t, nodes, reads, rules.CodeRevokedAPIKey)
+		awaitCode(t, nodes, reads, rules.CodeRevokedAPIKey)
 	})
 }
 

@@ -19,7 +19,7 @@ func TestClient(t *testing.T) {
 	place := directory(t)
 	k := newKey(t, place, "acme", unlimited...)
 	n := serve(t, place)
-	front := newDoor(t, n)
+	front := newForwarder(t, n)
 	c, err := client.New(front.url(), k.Key, client.WithHTTPClient(newClient(t, &http.Transport{})))
 	must(t, err)
 	known := newBook()
@@ -70,7 +70,7 @@ func TestClientProgram(t *testing.T) {
 	place := directory(t)
 	k := newKey(t, place, "acme", unlimited...)
 	n := serve(t, place)
-	front := newDoor(t, n)
+	front := newForwarder(t, n)
 	cmd := exec.Command("go", "run", writeFile(t, "main.go", source))
 	cmd.Dir = ".." // go.mod there has the path of the SDK
 	cmd.Env = append(os.Environ(), "PETCAT_URL="+front.url(), "PETCAT_API_KEY="+k.Key)

@@ -87,7 +87,7 @@ func (s sdk) throughRestarts(t *testing.T, kills int, plan []string, want int, c
 	place := directory(t)
 	k, watcher := newKey(t, place, "acme", plan...), newKey(t, place, "watcher", unlimited...)
 	n := serve(t, place)
-	front := newDoor(t, n)
+	front := newForwarder(t, n)
 	done := make(chan outcome)
 	cmd := s.program(t, front.url(), k, code, args...)
 	go func() { done <- finish(t, cmd) }()

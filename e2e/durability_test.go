@@ -70,7 +70,7 @@ func killOften(t *testing.T, place string, kills int) {
 	const writers, between = 8, 60
 	k := newKey(t, place, "acme", unlimited...)
 	n := serve(t, place)
-	front := newDoor(t, n)
+	front := newForwarder(t, n)
 	client := newClient(t, &http.Transport{})
 	known := newBook()
 	var group sync.WaitGroup

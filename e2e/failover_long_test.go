@@ -200,7 +200,7 @@ func TestFailover(t *testing.T) {
 	p := newPatroni(t)
 	x := newTorture(t, fmt.Sprintf("postgres://postgres@%s,%s/postgres?sslmode=disable", p.members["a"].address, p.members["b"].address), 3)
 	x.during(func() {
-		for range int(asked(t, "PETCAT_FAILOVERS", 3)) {
+		for range int(envNumber(t, "PETCAT_FAILOVERS", 3)) {
 			before := x.known.size()
 			eventually(t, "creates are acknowledged", func() bool { return x.known.size() > before+100 })
 			old, standby := p.await("leader"), p.await("sync_standby")

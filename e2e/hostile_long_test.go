@@ -49,7 +49,7 @@ func floods() []flood {
 // TestHostileFloods keeps PETCAT_CONNECTIONS of each kind open. A good client is served, no ERROR is
 // logged, memory is bounded, and everything is released afterwards.
 func TestHostileFloods(t *testing.T) {
-	count := int(asked(t, "PETCAT_CONNECTIONS", 2000))
+	count := int(envNumber(t, "PETCAT_CONNECTIONS", 2000))
 	memory := float64(256<<20 + count<<17) // 128 KiB for each: 506 MiB for 2,000
 	for _, f := range floods() {
 		t.Run(f.name, func(t *testing.T) {

@@ -21,8 +21,8 @@ func categoryCommand(url string, k key, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// uses runs petcat category, which must exit with a code.
-func (n *node) uses(k key, code int, args ...string) outcome {
+// runCategory runs petcat category, which must exit with a code.
+func (n *node) runCategory(k key, code int, args ...string) outcome {
 	n.t.Helper()
 	o := finish(n.t, categoryCommand(n.api, k, args...))
 	if o.code != code {
@@ -43,18 +43,18 @@ func TestCategoryCommands(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
 	k := n.newKey("acme", unlimited...)
-	n.uses(k, exitDone, "create", "Ferrets", "--description", "Domestic ferrets")
-	n.uses(k, exitDone, "update", "1", "--name", "Polecats")
+	n.runCategory(k, exitDone, "create", "Ferrets", "--description", "Domestic ferrets")
+	n.runCategory(k, exitDone, "update", "1", "--name", "Polecats")
 	var c category
-	must(t, json.Unmarshal([]byte(n.uses(k, exitDone, "get", "1", "--json").stdout), &c))
+	must(t, json.Unmarshal([]byte(n.runCategory(k, exitDone, "get", "1", "--json").stdout), &c))
 	if c != (category{1, "Polecats", "Domestic ferrets"}) {
 		t.Errorf("category: %+v", c)
 	}
-	n.uses(k, exitDone, "delete", "1", "--yes")
-	if o := n.uses(k, exitFailed, "get", "1"); !strings.Contains(o.stderr, "404 not_found") {
+	n.runCategory(k, exitDone, "delete", "1", "--yes")
+	if o := n.runCategory(k, exitFailed, "get", "1"); !strings.Contains(o.stderr, "404 not_found") {
 		t.Errorf("deleted category: %q", o.stderr)
 	}
-	if o := n.uses(key{Key: "wrong"}, exitFailed, "list"); !strings.Contains(o.stderr, "401 invalid_api_key") {
+	if o := n.runCategory(key{Key: "wrong"}, exitFailed, "list"); !strings.Contains(o.stderr, "401 invalid_api_key") {
 		t.Errorf("wrong key: %q", o.stderr)
 	}
 }
@@ -67,31 +67,31 @@ func TestImport(t *testing.T) {
 	k := n.newKey("acme", unlimited...)
 	csv := writeFile(t, "pets.csv", "name,description\nFerrets,\"Domestic\nferrets\"\n,nameless\nTwins,\nTwins,\na,b,c\n")
 	for range 2 {
-		o := n.uses(k, exitData, "import", csv)
+		o := n.runCategory(k, exitData, "import", csv)
 		for _, line := range []string{csv + ":4:", csv + ":7:"} {
 			if !strings.Contains(o.stderr, line) {
 				t.Errorf("%q lacks %s", o.stderr, line)
 			}
 		}
-		if diff := cmp.Diff([]string{"Ferrets: Domestic\nferrets", "Twins: ", "Twins: "}, n.sayings(k)); diff != "" {
+		if diff := cmp.Diff([]string{"Ferrets: Domestic\nferrets", "Twins: ", "Twins: "}, n.texts(k)); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
 	}
 	for _, format := range []string{"csv", "json", "jsonl"} {
 		file := filepath.Join(t.TempDir(), "all."+format)
-		n.uses(k, exitDone, "export", file)
+		n.runCategory(k, exitDone, "export", file)
 		other := serve(t, directory(t))
 		to := other.newKey("acme", unlimited...)
-		other.uses(to, exitDone, "import", file)
-		if diff := cmp.Diff(n.sayings(k), other.sayings(to)); diff != "" {
+		other.runCategory(to, exitDone, "import", file)
+		if diff := cmp.Diff(n.texts(k), other.texts(to)); diff != "" {
 			t.Errorf("%s (-exported +imported):\n%s", format, diff)
 		}
 		other.stop()
 	}
 }
 
-// sayings returns the sorted texts of all categories, without ids.
-func (n *node) sayings(k key) (all []string) {
+// texts returns the sorted texts of all categories, without ids.
+func (n *node) texts(k key) (all []string) {
 	n.t.Helper()
 	for _, c := range n.categories(k.Key) {
 		all = append(all, c.Name+": "+c.Description)
@@ -108,7 +108,7 @@ func TestInterruptedImport(t *testing.T) {
 	place := directory(t)
 	k := newKey(t, place, "acme", unlimited...)
 	n := serve(t, place)
-	front := newDoor(t, n)
+	front := newForwarder(t, n)
 	var text strings.Builder
 	text.WriteString("name\n")
 	for i := range rows {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// asked returns the number in an environment variable, or a default.
-func asked(t testing.TB, variable string, otherwise float64) float64 {
+// envNumber returns the number in an environment variable, or a default.
+func envNumber(t testing.TB, variable string, otherwise float64) float64 {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
@@ -25,7 +25,7 @@ func asked(t testing.TB, variable string, otherwise float64) float64 {
 // seeded returns a random source, and logs its seed: PETCAT_SEED, or a new one.
 func seeded(t testing.TB) *rand.Rand {
 	t.Helper()
-	seed := uint64(asked(t, "PETCAT_SEED", float64(time.Now().UnixNano()>>20)))
+	seed := uint64(envNumber(t, "PETCAT_SEED", float64(time.Now().UnixNano()>>20)))
 	t.Logf("PETCAT_SEED=%d", seed)
 	return rand.New(rand.NewPCG(seed, 0))
 }

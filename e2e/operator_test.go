@@ -21,8 +21,8 @@ type refusedStart struct {
 	says  []string
 }
 
-// goism matches text that only a programmer understands.
-var goism = regexp.MustCompile(`goroutine|panic|runtime error|\.go:|%!|&\{|0x[0-9a-f]|context |sql:|sqlite:|tls: |x509: |asn1|goose|bind: |errno|<nil>`)
+// jargon matches text that only a programmer understands.
+var jargon = regexp.MustCompile(`goroutine|panic|runtime error|\.go:|%!|&\{|0x[0-9a-f]|context |sql:|sqlite:|tls: |x509: |asn1|goose|bind: |errno|<nil>`)
 
 // TestFailedStarts: a server that cannot start prints one sentence with the reason and the remedy.
 func TestFailedStarts(t *testing.T) {
@@ -59,7 +59,7 @@ func TestFailedStarts(t *testing.T) {
 			t.Parallel()
 			n := launch(t, directory(t), c.flags...)
 			code, said := n.wait(), n.sentences()
-			if code != c.code || len(said) != 1 || !strings.HasPrefix(said[0], "petcat: ") || goism.MatchString(said[0]) || strings.Contains(said[0], "secret!") {
+			if code != c.code || len(said) != 1 || !strings.HasPrefix(said[0], "petcat: ") || jargon.MatchString(said[0]) || strings.Contains(said[0], "secret!") {
 				t.Fatalf("exit code %d, want %d: %q", code, c.code, said)
 			}
 			for _, says := range c.says {

@@ -73,7 +73,7 @@ func TestPowerCuts(t *testing.T) {
 	known, number := newBook(), 0
 	source := filepath.Join(t.TempDir(), "a.backup")
 	petcat(t, place, "backup", source)
-	for cut := range int(asked(t, "PETCAT_CUTS", 100)) {
+	for cut := range int(envNumber(t, "PETCAT_CUTS", 100)) {
 		switch cut % 5 {
 		case 3:
 			d.cutCommand(random, cut, place, source)

@@ -15,19 +15,19 @@ import (
 	"testing"
 )
 
-// door is a fixed address for a node that is replaced. It only forwards bytes, so clients notice a
+// forwarder is a fixed address for a node that is replaced. It only forwards bytes, so clients notice a
 // missing response.
-type door struct {
+type forwarder struct {
 	listener net.Listener
 	behind   atomic.Pointer[node]
 }
 
-func newDoor(t testing.TB, n *node) *door {
+func newForwarder(t testing.TB, n *node) *forwarder {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	d := &door{listener: listener}
+	d := &forwarder{listener: listener}
 	d.behind.Store(n)
 	go func() {
 		for {
@@ -41,9 +41,9 @@ func newDoor(t testing.TB, n *node) *door {
 	return d
 }
 
-func (d *door) url() string { return "http://" + d.listener.Addr().String() }
+func (d *forwarder) url() string { return "http://" + d.listener.Addr().String() }
 
-func (d *door) pass(caller net.Conn) {
+func (d *forwarder) pass(caller net.Conn) {
 	defer func() { _ = caller.Close() }()
 	server, err := net.Dial("tcp", strings.TrimPrefix(d.behind.Load().api, "http://"))
 	if err != nil {

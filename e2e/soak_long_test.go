@@ -79,7 +79,7 @@ func TestSoak(t *testing.T) {
 	}
 	all = append(all, &series{name: "single petcat_store_wal_bytes", slack: 4 << 20, read: func() float64 { return single.metric("petcat_store_wal_bytes") }})
 	random := seeded(t)
-	for end := time.Now().Add(time.Duration(asked(t, "PETCAT_HOURS", 0.5) * float64(time.Hour))); time.Now().Before(end) && !t.Failed(); {
+	for end := time.Now().Add(time.Duration(envNumber(t, "PETCAT_HOURS", 0.5) * float64(time.Hour))); time.Now().Before(end) && !t.Failed(); {
 		for range 5 {
 			<-time.After(time.Second)
 			for _, s := range all {

@@ -21,7 +21,7 @@ import (
 
 // TestTortureKills kills a server PETCAT_KILLS times on each database.
 func TestTortureKills(t *testing.T) {
-	onBothDatabases(t, func(t *testing.T, place string) { killOften(t, place, int(asked(t, "PETCAT_KILLS", 50))) })
+	onBothDatabases(t, func(t *testing.T, place string) { killOften(t, place, int(envNumber(t, "PETCAT_KILLS", 50))) })
 }
 
 // tortureQuota is the quota per minute of a small account.
@@ -70,7 +70,7 @@ func TestTortureCluster(t *testing.T) {
 	x := newTorture(t, postgres.Database(t), 4)
 	x.postgres = postgres
 	x.during(func() {
-		for end := time.Now().Add(time.Duration(asked(t, "PETCAT_MINUTES", 60) * float64(time.Minute))); time.Now().Before(end) && !t.Failed(); {
+		for end := time.Now().Add(time.Duration(envNumber(t, "PETCAT_MINUTES", 60) * float64(time.Minute))); time.Now().Before(end) && !t.Failed(); {
 			x.fail()
 			x.heal()
 		}

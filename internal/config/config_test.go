@@ -244,8 +244,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzShown: no password is shown, escaped or not.
-func FuzzShown(f *testing.F) {
+// FuzzMask: no password is shown, escaped or not.
+func FuzzMask(f *testing.F) {
 	for _, seed := range []string{"hunter2", "1/hunter2", "1?hunter2", "1#hunter2", "hun@ter2", "hunter2%", "%41bcd", "a:b:c:d", "[::1]", "1/x?y=z&sslmode="} {
 		f.Add(seed)
 	}
@@ -254,7 +254,7 @@ func FuzzShown(f *testing.F) {
 		if len(password) < 4 || strings.Contains(around, password) {
 			return
 		}
-		got := Setting{Secret: true}.shown(strings.Replace(around, "***", password, 1) + password)
+		got := Setting{Secret: true}.mask(strings.Replace(around, "***", password, 1) + password)
 		if strings.Contains(got, password) {
 			t.Fatalf("%q is shown: %s", password, got)
 		}

@@ -67,7 +67,7 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 		if err = cmp.Or(err, s.store(text)); err != nil {
 			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", s.Flag, s.Env, err))
 		}
-		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, s.shown(text), s.Default, s.WhenEmpty, origin})
+		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, s.mask(text), s.Default, s.WhenEmpty, origin})
 	}
 	loaded.BackupDir = cmp.Or(loaded.BackupDir, filepath.Join(loaded.Data, "backups"))
 	if !loaded.UsesSQLite() {
@@ -142,7 +142,7 @@ func (s Setting) store(value string) error {
 		err = errNot
 	}
 	if err != nil && s.must != "" {
-		err = fmt.Errorf("must be %s (got %q)", s.must, s.shown(value))
+		err = fmt.Errorf("must be %s (got %q)", s.must, s.mask(value))
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func libpq(variables map[string]string) (values []Value) {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if value := variables[name]; strings.HasPrefix(name, "PG") && value != "" {
 			s := Setting{Env: name, Secret: strings.Contains(name, "PASSWORD")}
-			values = append(values, Value{Environment: name, Value: s.shown(value), Origin: "environment " + name})
+			values = append(values, Value{Environment: name, Value: s.mask(value), Origin: "environment " + name})
 		}
 	}
 	return values
@@ -194,10 +194,10 @@ var fromKubernetes = regexp.MustCompile(`_PORT$|_PORT_|_SERVICE_|^PETCAT_TCP`)
 // masked replaces a secret.
 const masked = "***"
 
-// shown masks the secrets in a value. It masks every URL, because users put passwords even into
+// mask masks the secrets in a value. It masks every URL, because users put passwords even into
 // URLs that need none: the result has no password, parameters or fragment. If the position of
 // the password is uncertain, the whole value is masked.
-func (s Setting) shown(value string) string {
+func (s Setting) mask(value string) string {
 	u, err := url.Parse(value)
 	isURL := strings.Contains(value, "://")
 	if value == s.Default || !s.Secret && !isURL {

@@ -192,8 +192,8 @@ func into[T any](to *T, parse func(string) (T, error)) func(string) error {
 	}
 }
 
-// asGiven accepts any value.
-func asGiven[T ~string](value string) (T, error) { return T(value), nil }
+// anyString accepts any value.
+func anyString[T ~string](value string) (T, error) { return T(value), nil }
 
 // row completes a row of the table.
 func row(s Setting, usage, more string) Setting {
@@ -211,7 +211,7 @@ func Table() []Setting { return table(&Settings{}) }
 func table(s *Settings) []Setting {
 	const aListener = "an address such as :8080, 127.0.0.1:8080 or [::1]:8080"
 	return []Setting{
-		row(Setting{Flag: "data", Default: "./data", set: into(&s.Data, asGiven[string])},
+		row(Setting{Flag: "data", Default: "./data", set: into(&s.Data, anyString[string])},
 			"store the data in this `directory`", "It is created with mode 0700, its files with 0600. Files that root creates there belong to the directory's owner."),
 		row(Setting{Flag: "database", Default: sqliteDatabase, Secret: true, set: into(&s.Database, database)},
 			"store accounts, keys and categories in this `database`: sqlite (a file in the data directory) or postgres://…", "Several nodes can share a PostgreSQL database."),
@@ -225,15 +225,15 @@ func table(s *Settings) []Setting {
 			"allow an admin address that other machines can reach without TLS", ""),
 		row(Setting{Flag: "console-url", WhenEmpty: "from the admin listener", set: into(&s.ConsoleURL, consoleURL), must: "an https URL without a path, such as https://console.example.com, or an http URL of a loopback address"},
 			"use this `URL` for the console in browsers, if it is behind a proxy", "It has no path."),
-		row(Setting{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, asGiven[petcat.Environment]), Choices: []string{string(petcat.Production), string(petcat.Staging)}},
+		row(Setting{Flag: "environment", Default: string(petcat.Production), set: into(&s.Environment, anyString[petcat.Environment]), Choices: []string{string(petcat.Production), string(petcat.Staging)}},
 			"serve this `environment`: production or staging", "Data and keys belong to one environment."),
 		row(Setting{Flag: "node-name", WhenEmpty: "the host's name", set: into(&s.NodeName, nodeName), must: "1 to 63 letters, digits, dots, dashes or underscores"},
 			"label this node with this `name` in logs, metrics and petcat node list", "A second running node with the same name gets the suffix `-2`."),
 		row(Setting{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, publicURL), must: "an http or https URL without user, query, fragment and /v1 at the end, such as https://api.example.com"},
 			"tell clients to use this `URL`, without /v1", "The OpenAPI document and links contain it."),
-		row(Setting{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, asGiven[string])},
+		row(Setting{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, anyString[string])},
 			"serve the certificate chain in this PEM `file`; reloaded when it changes", ""),
-		row(Setting{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, asGiven[string])},
+		row(Setting{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, anyString[string])},
 			"use the private key in this PEM `file`; reloaded when it changes", ""),
 		row(Setting{Flag: "trusted-proxies", WhenEmpty: "none", set: into(&s.TrustedProxies, listOf(network)), must: "networks or addresses separated by commas, such as 10.0.0.0/8,::1"},
 			"trust X-Forwarded-For from these `networks`, such as 10.0.0.0/8,::1", "Their `X-Request-Id` is also trusted."),
@@ -241,7 +241,7 @@ func table(s *Settings) []Setting {
 			"allow web pages of these `origins` to use the API, such as https://app.example.com,http://localhost:3000; * allows all", ""),
 		row(Setting{Flag: "customer-pages", Default: "false", set: into(&s.CustomerPages, strconv.ParseBool), must: trueOrFalse},
 			"serve the customer's page, /account, on the API's listener", "Without TLS or an https --public-url, it is served only on localhost. `petcat dev` enables it."),
-		row(Setting{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, asGiven[petcat.BanMode]), Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)}},
+		row(Setting{Flag: "bans", Default: string(petcat.EnforceBans), set: into(&s.Bans, anyString[petcat.BanMode]), Choices: []string{string(petcat.EnforceBans), string(petcat.ShadowBans), string(petcat.BansOff)}},
 			"set the ban `mode`: enforce, shadow (only count and report) or off", ""),
 		row(Setting{Flag: "max-staleness", Default: "30s", set: into(&s.MaxStaleness, ParseDuration)},
 			"serve lists up to this `age` while the database is unavailable; 0 serves none", "With SQLite, lists are never stale."),
@@ -251,13 +251,13 @@ func table(s *Settings) []Setting {
 			"make a backup at this `interval`, such as 24h; 0 makes none", ""),
 		row(Setting{Flag: "backup-keep", Default: "7", set: into(&s.BackupKeep, atLeastOne), must: "a number from 1"},
 			"keep this `number` of scheduled backups", ""),
-		row(Setting{Flag: "backup-dir", WhenEmpty: "backups in the data directory", set: into(&s.BackupDir, asGiven[string])},
+		row(Setting{Flag: "backup-dir", WhenEmpty: "backups in the data directory", set: into(&s.BackupDir, anyString[string])},
 			"write scheduled backups to this `directory`", "It is created with mode 0700, the files with 0600."),
-		row(Setting{Flag: "backup-command", WhenEmpty: "none", set: into(&s.BackupCommand, asGiven[string])},
+		row(Setting{Flag: "backup-command", WhenEmpty: "none", set: into(&s.BackupCommand, anyString[string])},
 			"run this `program` with the path of each scheduled backup, to copy it to another machine", "If it fails, the backup does not count, and no older backup is removed."),
 		row(Setting{Flag: "log-level", Default: "info", set: into(&s.LogLevel, ParseLogLevel), Choices: []string{"debug", "info", "warn", "error"}},
 			"log this `level` and above: debug, info, warn or error", "Lines of the access log are `info`. `petcat log-level` sets another level for a limited time."),
-		row(Setting{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, asGiven[string]), Choices: []string{"text", "json"}},
+		row(Setting{Flag: "log-format", WhenEmpty: "text on a terminal, else json", set: into(&s.LogFormat, anyString[string]), Choices: []string{"text", "json"}},
 			"write the log in this `format`: text or json", ""),
 	}
 }

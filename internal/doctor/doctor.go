@@ -107,7 +107,7 @@ func Worst(findings []Finding) Status {
 	return OK
 }
 
-func (x *examination) found(part string, s Status, format string, args ...any) {
+func (x *examination) report(part string, s Status, format string, args ...any) {
 	x.findings = append(x.findings, Finding{Part: part, Status: s, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -122,11 +122,11 @@ func (x *examination) data(ctx context.Context) {
 		err = x.Store.Check(ctx)
 	}
 	if err != nil {
-		x.found(part, Problem, "%s", x.Explain(err))
+		x.report(part, Problem, "%s", x.Explain(err))
 		return
 	}
-	x.found(part, OK, "%s responded in %s", x.Place, x.Clock.Read().Since(start).Round(10*time.Microsecond))
-	x.found("schema", OK, "the schema is up to date")
+	x.report(part, OK, "%s responded in %s", x.Place, x.Clock.Read().Since(start).Round(10*time.Microsecond))
+	x.report("schema", OK, "the schema is up to date")
 	x.vacuuming(ctx)
 }
 
@@ -138,13 +138,13 @@ func (x *examination) vacuuming(ctx context.Context) {
 	}
 	switch transactions, snapshot, err := p.Vacuuming(ctx); {
 	case err != nil:
-		x.found("vacuum", Problem, "%s", x.Explain(err))
+		x.report("vacuum", Problem, "%s", x.Explain(err))
 	case transactions > manyTransactions:
-		x.found("vacuum", Warning, "the oldest row was frozen %d transactions ago; enable autovacuum or run VACUUM FREEZE: at two billion, PostgreSQL stops accepting writes", transactions)
+		x.report("vacuum", Warning, "the oldest row was frozen %d transactions ago; enable autovacuum or run VACUUM FREEZE: at two billion, PostgreSQL stops accepting writes", transactions)
 	case snapshot > oldSnapshot:
-		x.found("vacuum", Warning, "a transaction has been open for %s, so dead rows cannot be removed; find it in pg_stat_activity", snapshot.Round(time.Second))
+		x.report("vacuum", Warning, "a transaction has been open for %s, so dead rows cannot be removed; find it in pg_stat_activity", snapshot.Round(time.Second))
 	default:
-		x.found("vacuum", OK, "dead rows are removed")
+		x.report("vacuum", OK, "dead rows are removed")
 	}
 }
 
@@ -155,7 +155,7 @@ func (x *examination) disk(context.Context) {
 	}
 	dir, err := datadir.Open(x.Settings.Data, true) // it exists, so this only checks permissions
 	if err != nil {
-		x.found("disk", Problem, "%s", x.Explain(err))
+		x.report("disk", Problem, "%s", x.Explain(err))
 		return
 	}
 	x.space("disk", dir.Disk(), "the data", "creates get 503")
@@ -167,13 +167,13 @@ func (x *examination) space(part, directory, files, effect string) {
 	free, _, err := datadir.Room(directory)
 	switch gigabytes := float64(free) / 1e9; {
 	case err != nil:
-		x.found(part, Warning, "the free space of %s cannot be read (%v); check it with df", directory, err)
+		x.report(part, Warning, "the free space of %s cannot be read (%v); check it with df", directory, err)
 	case free < almostFull:
-		x.found(part, Problem, "%.2f GB are free for %s; free some space now: if the disk is full, %s", gigabytes, files, effect)
+		x.report(part, Problem, "%.2f GB are free for %s; free some space now: if the disk is full, %s", gigabytes, files, effect)
 	case free < lowSpace:
-		x.found(part, Warning, "%.2f GB are free for %s; free some space: if the disk is full, %s", gigabytes, files, effect)
+		x.report(part, Warning, "%.2f GB are free for %s; free some space: if the disk is full, %s", gigabytes, files, effect)
 	default:
-		x.found(part, OK, "%.1f GB are free for %s", gigabytes, files)
+		x.report(part, OK, "%.1f GB are free for %s", gigabytes, files)
 	}
 }
 
@@ -181,9 +181,9 @@ func (x *examination) space(part, directory, files, effect string) {
 func (x *examination) clock(context.Context) {
 	switch synchronized, known := synchronized(); {
 	case known && synchronized:
-		x.found("clock", OK, "the clock is synchronized")
+		x.report("clock", OK, "the clock is synchronized")
 	case known:
-		x.found("clock", Warning, "the clock is not synchronized; start chrony or systemd-timesyncd, because windows, bans and expiries depend on the clock")
+		x.report("clock", Warning, "the clock is not synchronized; start chrony or systemd-timesyncd, because windows, bans and expiries depend on the clock")
 	}
 	p, ok := x.Store.(*postgres.Store)
 	if !ok {
@@ -191,9 +191,9 @@ func (x *examination) clock(context.Context) {
 	}
 	ahead := p.Stats().ClockAhead.Round(time.Millisecond)
 	if ahead.Abs() > clocksDiffer {
-		x.found("clock", Problem, "the clock is %s ahead of the database's (negative: behind); correct the wrong clock, because bans and expiries depend on it", ahead)
+		x.report("clock", Problem, "the clock is %s ahead of the database's (negative: behind); correct the wrong clock, because bans and expiries depend on it", ahead)
 	} else {
-		x.found("clock", OK, "the clock is %s ahead of the database's", ahead)
+		x.report("clock", OK, "the clock is %s ahead of the database's", ahead)
 	}
 }
 
@@ -201,15 +201,15 @@ func (x *examination) clock(context.Context) {
 func (x *examination) node(context.Context) {
 	switch r := x.Node; {
 	case x.NodeErr != nil:
-		x.found("node", Warning, "%v", x.NodeErr)
+		x.report("node", Warning, "%v", x.NodeErr)
 	case r.Status == "ready":
-		x.found("node", OK, "the node is ready")
+		x.report("node", OK, "the node is ready")
 	case slices.Contains([]string{"starting", "draining", "drained"}, r.Status):
-		x.found("node", Warning, "the node is %s and gets no requests; run doctor again in a moment, and check the log if this lasts", r.Status)
+		x.report("node", Warning, "the node is %s and gets no requests; run doctor again in a moment, and check the log if this lasts", r.Status)
 	default:
 		for part, problem := range r.Checks {
 			if problem != "ok" {
-				x.found("node", Problem, "the node is %s because of its %s: %s", r.Status, part, problem)
+				x.report("node", Problem, "the node is %s because of its %s: %s", r.Status, part, problem)
 			}
 		}
 	}
@@ -221,9 +221,9 @@ func (x *examination) listeners(ctx context.Context) {
 		return
 	}
 	if err := server.CheckListeners(ctx, x.Settings); err != nil {
-		x.found("listeners", Problem, "%v", err)
+		x.report("listeners", Problem, "%v", err)
 	} else {
-		x.found("listeners", OK, "%s and %s are free", x.Settings.Listen, x.Settings.AdminListen)
+		x.report("listeners", OK, "%s and %s are free", x.Settings.Listen, x.Settings.AdminListen)
 	}
 }
 
@@ -240,15 +240,15 @@ func (x *examination) certificate(context.Context) {
 	left, on := expires.Sub(x.Clock.Read().Time()), expires.UTC().Format(time.RFC3339)
 	switch {
 	case expires.IsZero():
-		x.found("certificate", Problem, "%v", err)
+		x.report("certificate", Problem, "%v", err)
 	case err != nil:
-		x.found("certificate", Problem, "it is not valid for %s (%v); install a certificate that is, or correct --public-url", host, err)
+		x.report("certificate", Problem, "it is not valid for %s (%v); install a certificate that is, or correct --public-url", host, err)
 	case left <= 0:
-		x.found("certificate", Problem, "it expired on %s, so clients reject it; renew it: petcat loads the new files within a second", on)
+		x.report("certificate", Problem, "it expired on %s, so clients reject it; renew it: petcat loads the new files within a second", on)
 	case left < expiresSoon:
-		x.found("certificate", Warning, "it expires on %s; renew it: petcat loads the new files within a second", on)
+		x.report("certificate", Warning, "it expires on %s; renew it: petcat loads the new files within a second", on)
 	default:
-		x.found("certificate", OK, "it expires on %s", on)
+		x.report("certificate", OK, "it expires on %s", on)
 	}
 }
 
@@ -258,7 +258,7 @@ func (x *examination) backups(ctx context.Context) {
 	every, directory := x.Settings.BackupEvery, x.Settings.BackupDir
 	if _, err := os.Stat(directory); every > 0 && !errors.Is(err, fs.ErrNotExist) {
 		if err := datadir.Prepare(directory); err != nil {
-			x.found("backups", Problem, "backups cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)
+			x.report("backups", Problem, "backups cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)
 		} else {
 			x.space("backups", directory, "the backups in "+directory, "no backup can be made")
 		}
@@ -271,16 +271,16 @@ func (x *examination) backups(ctx context.Context) {
 	_, missing := os.Stat(last.File)
 	switch {
 	case err != nil:
-		x.found("backups", Problem, "the record of the last backup cannot be read (%v); fix the database problem above first", err)
+		x.report("backups", Problem, "the record of the last backup cannot be read (%v); fix the database problem above first", err)
 	case last.File == "" && every == 0:
-		x.found("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or make sure that another program makes backups")
+		x.report("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or make sure that another program makes backups")
 	case last.File == "":
-		x.found("backups", Warning, "no backup has been made yet; a node makes the first one when it starts, and logs the reason if it fails")
+		x.report("backups", Warning, "no backup has been made yet; a node makes the first one when it starts, and logs the reason if it fails")
 	case every > 0 && age > every*3/2:
-		x.found("backups", Problem, "the last good backup is %s old, but the interval is %s; find \"scheduled backup failed\" in the logs of the nodes", age, every)
+		x.report("backups", Problem, "the last good backup is %s old, but the interval is %s; find \"scheduled backup failed\" in the logs of the nodes", age, every)
 	case last.Host == x.Host && errors.Is(missing, fs.ErrNotExist):
-		x.found("backups", Problem, "the last backup, %s, is missing; find out why, and make another one: petcat backup FILE", last.File)
+		x.report("backups", Problem, "the last backup, %s, is missing; find out why, and make another one: petcat backup FILE", last.File)
 	default:
-		x.found("backups", OK, "the last good backup is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
+		x.report("backups", OK, "the last good backup is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
 	}
 }

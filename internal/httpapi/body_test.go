@@ -18,7 +18,7 @@ func malformed() []string {
 		``, " \t\r\n", `{`, `}`, `{"name":"x"]`, `{"name":"x"`, `{"name":"x`, `{"name":"x\"}`, `{"name":"x"}}`, `{"name":"x"} {}`, "{\"name\":\"x\"}\x00", `{"name":"x",}`, `{,"name":"x"}`,
 		`{"a":1,,"name":"x"}`, `{"a":1 "name":"x"}`, `{"name","x"}`, `{"name"::"x"}`, `{"name":}`, `{name:"x"}`, `{'name':"x"}`, `{1:1,"name":"x"}`, "{\"name\":\"x\"} // x", `{/* x */"name":"x"}`,
 		"{\"name\":\"a\tb\"}", `{"name":"\x41"}`, `{"name":"\u041"}`, `{"name":"\u{41}"}`, "{\u00a0\"name\":\"x\"}", "\f{\"name\":\"x\"}", `{“name”:“x”}`, `{"name":5,"z":tru}`, `[] x`, `name=x`,
-		// Members twice, halves of surrogate pairs, and what is not UTF-8.
+		// Duplicate members, half surrogate pairs and invalid UTF-8.
 		`{"name":"a","nam\u0065":"b"}`, `{"z":1,"name":"a","z":1}`, `[{"a":1,"a":2}]`, `{"name":"\ud83d"}`, `{"name":"\udc15\ud83d"}`, `{"name":"\ud83d\u0041"}`, `{"\ud800":1,"name":"x"}`,
 		"\ufeff{\"name\":\"x\"}", "{\"name\":\"\xff\"}", "{\"name\":\"\xc0\xaf\"}", "{\"name\":\"\xed\xa0\x80\"}", "{\"name\":\"\xf4\x90\x80\x80\"}", "{\"z\":\"\xe2\x82\",\"name\":\"x\"}",
 	}

@@ -31,7 +31,7 @@ func (s *Server) admit(next handler) handler {
 	return func(e *exchange) error {
 		s.find(e)
 		if e.caller == nil {
-			return s.refuseUnauthenticated(e)
+			return s.rejectUnauthenticated(e)
 		}
 		if e.endpoint != nil && e.endpoint.Free {
 			return s.admitFree(e, next)
@@ -44,7 +44,7 @@ func (s *Server) admit(next handler) handler {
 		e.Decision = d
 		if d.Verdict != ratelimit.Admitted {
 			e.retryAfter = d.RetryAfter
-			return refusal(d)
+			return rejection(d)
 		}
 		e.Admitted = true
 		s.Admitted(e.caller.Account, d.Now)
@@ -72,9 +72,9 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 	return next(e)
 }
 
-// refuseUnauthenticated rejects a request without a valid key. Only an invalid credential counts as
+// rejectUnauthenticated rejects a request without a valid key. Only an invalid credential counts as
 // a failed attempt of the client's address, a missing one does not.
-func (s *Server) refuseUnauthenticated(e *exchange) error {
+func (s *Server) rejectUnauthenticated(e *exchange) error {
 	if code := petcat.CodeOf(e.authError); code == petcat.CodeMissingAPIKey || StatusOf(code) != http.StatusUnauthorized {
 		return e.authError
 	}
@@ -88,8 +88,8 @@ func (s *Server) refuseUnauthenticated(e *exchange) error {
 	return e.authError
 }
 
-// refusal returns the error for a rejected request.
-func refusal(d ratelimit.Decision) error {
+// rejection returns the error for a rejected request.
+func rejection(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
 		spent := ""

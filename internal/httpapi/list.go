@@ -57,8 +57,8 @@ func (p page) parameter(name string, least, most, byDefault int64) (int64, error
 	return n, nil
 }
 
-// mostIgnored is the maximum number of parameters in X-Ignored-Parameters.
-const mostIgnored = 10
+// maxIgnored is the maximum number of parameters in X-Ignored-Parameters.
+const maxIgnored = 10
 
 // ignored returns the distinct names of unknown query parameters, for X-Ignored-Parameters.
 func ignored(rawQuery string, known []string) string {
@@ -68,7 +68,7 @@ func ignored(rawQuery string, known []string) string {
 		if decoded, err := url.QueryUnescape(name); err == nil {
 			name = decoded
 		}
-		if escaped := url.PathEscape(name); name != "" && !slices.Contains(known, name) && !slices.Contains(names, escaped) && len(names) < mostIgnored {
+		if escaped := url.PathEscape(name); name != "" && !slices.Contains(known, name) && !slices.Contains(names, escaped) && len(names) < maxIgnored {
 			names = append(names, escaped)
 		}
 	}

@@ -82,7 +82,7 @@ func decode(t *testing.T, encoding string, body []byte) []byte {
 	case "gzip":
 		r, err := gzip.NewReader(bytes.NewReader(body))
 		must(t, err)
-		// One member alone: some clients stop after the first.
+		// Only one gzip member, because some clients stop after the first.
 		r.Multistream(false)
 		body, err = io.ReadAll(r)
 		must(t, err)

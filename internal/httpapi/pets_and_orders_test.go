@@ -174,7 +174,7 @@ func TestSunset(t *testing.T) {
 	}
 	get("2", 404)
 	get("x", 404)
-	wantHeader(t, s.do("GET", "/v1/pets/1", nil), "Sunset", "") // without a key it is not known yet what was called
+	wantHeader(t, s.do("GET", "/v1/pets/1", nil), "Sunset", "") // without a key, the response is sent before routing
 	s.mu.Lock()
 	for _, r := range s.records[len(s.records)-2:] {
 		if r.Deprecated != (r.Account != 0) {

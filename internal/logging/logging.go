@@ -232,8 +232,8 @@ func (a *Access) append(l *line, node *string) []byte {
 	l.add(l.begin)
 	l.b = a.At.UTC().AppendFormat(l.b, time.RFC3339Nano)
 	l.add(l.head, a.RequestID, l.quote)
-	l.text("method", shown(a.Method))
-	l.text("path", shown(a.Path))
+	l.text("method", sanitize(a.Method))
+	l.text("path", sanitize(a.Path))
 	l.text("operation", string(a.Operation))
 	if a.Deprecated {
 		l.add(l.before, "deprecated", l.after, "true")
@@ -299,10 +299,10 @@ const (
 	maxWord = 20
 )
 
-// shown truncates a string from a caller before the first character that needs an escape, and before
+// sanitize truncates a string from a caller before the first character that needs an escape, and before
 // the first word that could be a key. It also truncates before a percent sign, because a key that
 // was escaped twice could follow. So callers cannot forge lines or send control codes to a terminal.
-func shown(s string) string {
+func sanitize(s string) string {
 	word := 0
 	for i := range len(s) {
 		c := s[i]

@@ -186,8 +186,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestShown: strings from callers are truncated, contain only printable ASCII, and show no key.
-func TestShown(t *testing.T) {
+// TestSanitize: strings from callers are truncated, contain only printable ASCII, and show no key.
+func TestSanitize(t *testing.T) {
 	key := "pck_live_" + strings.Repeat("Ab3", 12) + "Zz"
 	for path, want := range map[string]string{
 		"/v1/categories/9007199254740991": "/v1/categories/9007199254740991",

@@ -37,7 +37,7 @@ func (n *Node) serveAdmin(context.Context) error {
 	n.adminMux.Handle("GET /admin/openapi.json", httpapi.NewDocument("application/json", api.Management()))
 	n.adminMux.Handle("/admin/docs", reference.Admin())
 	n.adminMux.Handle("/admin/docs/", reference.Admin())
-	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.inForce()) }) // secrets are masked
+	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.effectiveSettings()) }) // secrets are masked
 	admin := n.serve(n.adminSocket, n.Settings.AdminTLS(), n.guard(n.adminMux))
 	n.onClose(func(ctx context.Context) error {
 		if admin.Shutdown(ctx) != nil {
@@ -64,7 +64,7 @@ func (n *Node) serveConsole(context.Context) error {
 		Options: n.pageOptions(strings.HasPrefix(n.ConsoleURL(), "https://")), Store: n.store, List: n.list, Limiter: n.limiter,
 		Version: n.Version, Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
 		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, n.store) },
-		URL:        n.ConsoleURL(), Settings: n.inForce(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
+		URL:        n.ConsoleURL(), Settings: n.effectiveSettings(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 	})
 	n.adminMux.Handle("/console/", operators)
 	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served
@@ -101,8 +101,8 @@ func (n *Node) backups(ctx context.Context) ([]any, error) {
 	return []any{last}, nil
 }
 
-// inForce returns the effective settings, with actual addresses and resolved defaults.
-func (n *Node) inForce() []config.Value {
+// effectiveSettings returns the effective settings, with actual addresses and resolved defaults.
+func (n *Node) effectiveSettings() []config.Value {
 	actual := map[string]string{
 		"--listen": n.apiSocket.Addr().String(), "--admin-listen": n.adminSocket.Addr().String(),
 		"--public-url": n.PublicURL(), "--console-url": n.ConsoleURL(), "--node-name": n.Settings.Label(),
@@ -118,7 +118,7 @@ func (n *Node) inForce() []config.Value {
 // guard rejects requests that this listener must not serve.
 func (n *Node) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := n.refusal(r); why != "" {
+		if why := n.rejection(r); why != "" {
 			httpapi.WriteError(w, petcat.Errorf(petcat.CodeForbidden, "%s", why))
 			return
 		}
@@ -126,13 +126,13 @@ func (n *Node) guard(next http.Handler) http.Handler {
 	})
 }
 
-// refusal returns the reason to reject a request, "" to serve it.
+// rejection returns the reason to reject a request, "" to serve it.
 //
 // Without TLS, the console, the management API and profiles are only for clients on this machine,
 // such as port forwards and the proxy of --console-url: others in the network could read session
 // cookies. A loopback listener also rejects unknown hosts, against DNS rebinding: a web site can
 // resolve its name to 127.0.0.1, and read this listener through a browser on this machine.
-func (n *Node) refusal(r *http.Request) string {
+func (n *Node) rejection(r *http.Request) string {
 	host := pages.HostOf(r.Host)
 	address, _ := netip.ParseAddr(host)
 	loopback := host == "localhost" || address.IsLoopback()

@@ -35,10 +35,10 @@ const (
 	// Unread data stays in memory.
 	http2Window = 65_535
 
-	// mostConnections and mostAdminConnections limit the memory of the connections, if the
+	// maxConnections and maxAdminConnections limit the memory of the connections, if the
 	// limit of open files allows more.
-	mostConnections      = 16_384
-	mostAdminConnections = 1_024
+	maxConnections      = 16_384
+	maxAdminConnections = 1_024
 	// reservedFiles is the number of files for the rest of the process: the database's files
 	// or connections, and the log.
 	reservedFiles = 64
@@ -109,7 +109,7 @@ func CheckListeners(ctx context.Context, s config.Settings) error {
 // never runs out of file descriptors. The API gets 7/8 of them minus the reserved ones, the admin
 // listener 1/8.
 func connectionLimits(files int64) (api, admin int) {
-	return int(max(16, min(mostConnections, files-files/8-reservedFiles))), int(max(16, min(mostAdminConnections, files/8)))
+	return int(max(16, min(maxConnections, files-files/8-reservedFiles))), int(max(16, min(maxAdminConnections, files/8)))
 }
 
 // limitedListener limits the number of open connections. Further connections wait in the system's
