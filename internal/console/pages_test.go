@@ -322,3 +322,8 @@ func TestOverview(t *testing.T) {
 		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
 	b.Get("history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"refused":3,"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},"p50":2500000,"p99":50000000,"unhealthy":["store"]`)
 }
+
+func TestOverviewOfSeveralNodes(t *testing.T) {
+	s := start(t, func(o *Options) { o.Nodes = func() []petcat.Node { return make([]petcat.Node, 3) } })
+	s.admin().Get("").Want(http.StatusOK, "in the last hour, on this node", "requests on all 3 nodes, by the hour", "in force, on all nodes")
+}
