@@ -22,15 +22,15 @@ func (p *program) accountCommand() *cobra.Command {
   petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
 	}, createAccount)
 	planFlags(create)
-	list := p.managing(&cobra.Command{Use: "list", Short: "List all accounts, closed ones included"}, listAccounts)
-	list.Flags().String("name", "", "only accounts whose name contains this `text`, in any case")
-	list.Flags().String("plan", "", "only accounts on this `plan`")
+	list := p.managing(&cobra.Command{Use: "list", Short: "List the accounts, including closed ones"}, listAccounts)
+	list.Flags().String("name", "", "list only accounts whose name contains this `text`, ignoring case")
+	list.Flags().String("plan", "", "list only accounts on this `plan`")
 	complete(list, "plan", planNames()...)
 	setPlan := p.managing(&cobra.Command{
 		Use:   "set-plan ACCOUNT [PLAN]",
 		Short: "Change the plan of an account",
-		Long: `Change the plan of an account, within a second. Requests that were already counted stay
-counted. The plan can also be given as --plan.`,
+		Long: `Change the plan of an account. Servers apply it within a second, and requests that were
+already counted stay counted. PLAN can also be given as --plan.`,
 		Example: `  petcat account set-plan acme pro
   petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
 	}, withAccount(setPlan))
@@ -40,40 +40,41 @@ counted. The plan can also be given as --plan.`,
 	return parent(&cobra.Command{
 		Use:   "account",
 		Short: "Create, list, change and close accounts",
-		Long: `Create, list, change and close accounts: the consumers of the API. An account is
-on a plan, and its keys share its quotas. ACCOUNT is an account's name or its id (acct_12).`,
+		Long: `Create, list, change and close accounts, the consumers of the API. Each account has a
+plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12).`,
 	},
 		create, list,
 		p.managing(&cobra.Command{Use: "show ACCOUNT", Short: "Show an account and its keys"}, withAccount(showAccount)),
-		p.managing(&cobra.Command{Use: "rename ACCOUNT NAME", Short: "Give an account another name"}, withAccount(renameAccount)),
+		p.managing(&cobra.Command{Use: "rename ACCOUNT NAME", Short: "Rename an account"}, withAccount(renameAccount)),
 		setPlan, closing,
 		p.managing(&cobra.Command{
 			Use:   "link ACCOUNT",
 			Short: "Print a link to the customer's page of an account",
-			Long: `Print a link to the customer's page of an account, which nodes serve with
---customer-pages. The link signs a browser in once, within 15 minutes. It begins with
---public-url, or with the address of the API of a node that runs.`,
+			Long: `Print a link to the customer's page of an account, which servers with --customer-pages
+serve. The link works once, for 15 minutes. It begins with --public-url, or with the API
+address of a running server.`,
 		}, withAccount(linkAccount), append(listeners(), "public-url")...),
 		p.managing(&cobra.Command{
 			Use:   "refusals ACCOUNT",
-			Short: "Show the requests of an account that were refused or failed lately",
-			Long: `Show the requests of an account that got 429 or a status of 500 or more: the newest 20
-lines of 30 days, one for each key, operation and code. The request id, the used quotas
-and the end of the refusal are those of the last request. Requests appear within two seconds.`,
+			Short: "Show recent rejected and failed requests of an account",
+			Long: `Show the requests of an account that got 429 or a status of 500 or more in the last 30
+days: the newest 20 lines, one for each key, operation and code. The request id, the used
+quotas and the end of the rejection are those of the last request. Requests appear within
+two seconds.`,
 		}, withAccount(listRefusals)),
 	)
 }
 
-// accountTitle returns the name and id of an account, as messages show it.
+// accountTitle returns the name and id of an account for messages.
 func accountTitle(a petcat.Account) string { return fmt.Sprintf("%s (%s)", a.Name, a.ID) }
 
-// account returns the account with the name or id that the user typed.
+// account returns the account with a name or id.
 func (c *call) account(ref string) (petcat.Account, error) {
 	a, err := c.FindAccount(c.ctx(), ref)
 	return a, notFound(err, "account")
 }
 
-// withAccount gives a command the account that its first argument names.
+// withAccount passes the account that the first argument names to run.
 func withAccount(run func(*call, petcat.Account) error) func(*call) error {
 	return func(c *call) error {
 		a, err := c.account(c.args[0])
@@ -127,7 +128,7 @@ func renameAccount(c *call, a petcat.Account) error {
 		return usage(err)
 	}
 	renamed, err := c.RenameAccount(c.ctx(), actor(), a.ID, name)
-	return c.done(err, representation.Account(renamed), "%s is called %s now.", accountTitle(a), renamed.Name)
+	return c.done(err, representation.Account(renamed), "%s is renamed to %s.", accountTitle(a), renamed.Name)
 }
 
 func setPlan(c *call, a petcat.Account) error {
@@ -146,10 +147,10 @@ func setPlan(c *call, a petcat.Account) error {
 	return c.printPlan(err, a, "Requests that were already counted stay counted.")
 }
 
-// printPlan prints what an account subscribes to, and what else there is to say.
+// printPlan prints the plan of an account, and more.
 func (c *call) printPlan(err error, a petcat.Account, more string) error {
 	if a.Quota.PerDay < a.Quota.PerMinute {
-		c.warn("the quota of the day is below that of the minute, so it alone will ever refuse a request")
+		c.warn("the quota per day is below the quota per minute, which will never be reached")
 	}
 	return c.done(err, representation.Account(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
 }
@@ -173,9 +174,9 @@ func linkAccount(c *call, a petcat.Account) error {
 		end, err := c.CreateLink(c.ctx(), actor(), petcat.Subject{Account: a.ID}, token.Hash)
 		return secretive{
 			record:   record{kv("account", a.ID), kv("url", link), kv("ends_at", end)},
-			sentence: fmt.Sprintf("This link signs a browser in once to the page of %s, until %s:", accountTitle(a), timestamp(end)),
+			sentence: fmt.Sprintf("This link to the page of %s works once, until %s:", accountTitle(a), timestamp(end)),
 			secret:   link,
-			undo:     func() error { return nil }, // nobody can use it
+			undo:     func() error { return nil }, // the link cannot be used without its token
 		}, err
 	})
 }
@@ -186,7 +187,7 @@ func listRefusals(c *call, a petcat.Account) error {
 		return err
 	}
 	return c.list(records(c, refusals), "last_at count first_at key operation status code minute day until request_id",
-		fmt.Sprintf("No request of %s was refused or failed lately.", accountTitle(a)))
+		fmt.Sprintf("No recent request of %s was rejected or failed.", accountTitle(a)))
 }
 
 func (p *program) planCommand() *cobra.Command {
@@ -203,15 +204,15 @@ func planNames() (names []string) {
 	return names
 }
 
-// planFlags adds the flags that say what an account subscribes to.
+// planFlags adds the flags for the plan and quotas of an account.
 func planFlags(cmd *cobra.Command) {
-	cmd.Flags().String("plan", "", "`plan`: free, pro, business or enterprise")
-	cmd.Flags().Int64("per-minute", 0, "requests per minute, only for the enterprise plan")
-	cmd.Flags().Int64("per-day", 0, "requests per day, only for the enterprise plan")
+	cmd.Flags().String("plan", "", "put the account on this `plan`: free, pro, business or enterprise")
+	cmd.Flags().Int64("per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
+	cmd.Flags().Int64("per-day", 0, "allow this number of requests per day; only for the enterprise plan")
 	complete(cmd, "plan", planNames()...)
 }
 
-// subscription returns the subscription to a plan that the flags describe.
+// subscription returns a plan with the quotas in the flags.
 func (c *call) subscription(plan string) (petcat.Subscription, error) {
 	perMinute, _ := c.cmd.Flags().GetInt64("per-minute")
 	perDay, _ := c.cmd.Flags().GetInt64("per-day")

@@ -17,30 +17,30 @@ func (p *program) auditCommand() *cobra.Command {
 		Example: `  petcat audit list --account acme --since 7d
   petcat audit list --limit 20 --json`,
 	}, listAudit)
-	list.Flags().String("account", "", "only entries about this `account`, by name or id, and about its keys")
-	list.Flags().String("key", "", "only entries about the key with this `id`")
-	list.Flags().String("actor", "", "only entries about what this `actor` did, such as cli:ann, 'operator ada' of the console, or petcat for the service itself")
-	list.Flags().String("since", "", "only entries from this `time` on: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339)")
-	list.Flags().Uint32("limit", 100, "only so many of the newest entries; 0 for all")
+	list.Flags().String("account", "", "list only entries about this `account`, by name or id, and its keys")
+	list.Flags().String("key", "", "list only entries about the key with this `id`")
+	list.Flags().String("actor", "", "list only entries of this `actor`, such as cli:ann, 'operator ada', or petcat for the service itself")
+	list.Flags().String("since", "", "list only entries since this `time`: a duration ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339)")
+	list.Flags().Uint32("limit", 100, "list at most this number of the newest entries; 0 for all")
 	verify := p.managing(&cobra.Command{
 		Use:   "verify",
 		Short: "Check that no audit log entry was changed, removed or moved",
-		Long: `Check by the chain of hashes that no audit log entry was changed, removed or moved. If
-one was, print the first fault, and exit with 1.
+		Long: `Check the hash chain of the audit log: no entry was changed, removed or moved. Otherwise,
+print the first fault and exit with 1.
 
-The chain cannot show that the newest entries are missing, or that somebody rebuilt all
-of it. The head, which is the number and the hash of the last entry, can: this command
-prints it, and each server logs it when it starts and once a day. Keep it where nobody
-who can write the database can change it, and give it with --head.`,
+The chain alone cannot prove that no newest entries are missing, or that it was not
+rebuilt completely. A saved head, the number and hash of the last entry, can: this
+command prints it, and each server logs it at its start and once a day. Save it where
+users with write access to the database cannot change it, and pass it as --head.`,
 		Example: `  petcat audit verify
   petcat audit verify --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 	}, verifyAudit)
-	verify.Flags().StringArray("head", nil, "a `head` that was kept, as the log of a server shows it; may be repeated")
+	verify.Flags().StringArray("head", nil, "check that the log contains this saved `head`; may be repeated")
 	return parent(&cobra.Command{
 		Use:   "audit",
 		Short: "Read and check the audit log",
-		Long: `Read and check the audit log: who changed what, and when. Each entry carries a hash of
-itself and of the entry before it.`,
+		Long: `Read and check the audit log of management changes. Each entry has a hash of itself and of
+the previous entry.`,
 	}, list, verify)
 }
 
@@ -88,8 +88,8 @@ func verifyAudit(c *call) error {
 	return c.printFindings(report, fmt.Sprintf("Checked %s of the audit log; its head is %s.", counted(entries, "entry", "entries"), head), findings)
 }
 
-// checkAudit lets check see the whole audit log, and returns its fault, if any, and how many
-// entries there are.
+// checkAudit adds the whole audit log to check. It returns the fault, if any, and the number of
+// entries.
 func (c *call) checkAudit(check *petcat.AuditCheck) (findings []string, entries int64, err error) {
 	err = c.EachAuditEntry(c.ctx(), petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
 		entries++
@@ -102,8 +102,8 @@ func (c *call) checkAudit(check *petcat.AuditCheck) (findings []string, entries 
 	return findings, entries, err
 }
 
-// printFindings prints a report with the faults that were found, and returns an error if there
-// are any. sentence stands for the report without --json.
+// printFindings prints a report and its findings, and returns an error if there are any. Without
+// --json, it prints sentence instead of the report.
 func (c *call) printFindings(report record, sentence string, findings []string) error {
 	lines := []string{sentence}
 	for _, finding := range findings {
@@ -121,7 +121,7 @@ func (c *call) printFindings(report record, sentence string, findings []string) 
 		}
 	}
 	if err == nil && len(findings) > 0 {
-		err = fmt.Errorf("faults were found: %d; keep a copy of everything, find out who or what caused them, and restore a backup from before", len(findings))
+		err = fmt.Errorf("faults found: %d; keep a copy of all data, find the cause, and restore an earlier backup", len(findings))
 	}
 	return err
 }

@@ -19,13 +19,13 @@ import (
 func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Back up everything into a file while the service runs",
-		Long: `Back up the data into a file while the service runs, as of one moment: everything but
-the operators' sessions and sign-in links. The file contains no keys, but it contains
-customers' names, so only its owner can read it.
+		Short: "Back up the data into a file while the service runs",
+		Long: `Write a consistent backup of the data into a file while the service runs, without sessions
+and sign-in links. The file contains no keys, but it contains customers' names, so only
+its owner can read it.
 
-The file is a SQLite database, whichever database the data is in: sqlite3 reads it, and
-petcat restore restores it on SQLite or on PostgreSQL. With - it is written to stdout.`,
+The file is a SQLite database, also if the data is in PostgreSQL: sqlite3 can read it, and
+petcat restore restores it on SQLite or PostgreSQL. With -, it is written to stdout.`,
 		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
   petcat backup - | ssh vault 'cat > petcat.backup'
   sqlite3 petcat.backup 'SELECT count(*) FROM categories'`,
@@ -58,8 +58,7 @@ func backUp(c *call) error {
 	return c.show(c.reportRecord(i, begun))
 }
 
-// backUp writes a backup to an output. One that is no file gets it in the end, from a
-// temporary file.
+// backUp writes a backup to an output: a file directly, stdout from a temporary file at the end.
 func (c *call) backUp(out *output) (i backup.Info, err error) {
 	if out.draft != nil {
 		return backup.Create(c.ctx(), out.draft.Name(), c.store, build().Version, c.now())
@@ -84,7 +83,7 @@ func backupError(name string, err error) error {
 	return err
 }
 
-// reportRecord is what backup, restore and verify print of a backup.
+// reportRecord is the record of a backup that backup, restore and verify print.
 func (c *call) reportRecord(i backup.Info, begun clock.Reading) record {
 	rows, took := int64(0), c.clock.Read().Since(begun).Seconds()
 	for _, n := range i.Rows {
@@ -104,9 +103,9 @@ func (p *program) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup, on SQLite or on PostgreSQL",
-		Long: `Restore a backup into an empty data directory or database, on SQLite or on PostgreSQL,
-whichever it was made from. If anything fails, nothing is restored. No server may use
-the target meanwhile. A file in which petcat verify finds faults is refused. With - the
+		Long: `Restore a backup into an empty data directory or database, on SQLite or PostgreSQL,
+whichever it came from. If anything fails, nothing is restored. Stop all servers of the
+target first. A file with faults, as petcat verify reports them, is rejected. With -, the
 backup is read from stdin.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
@@ -132,8 +131,8 @@ backup is read from stdin.`,
 	})
 }
 
-// withBackup checks the backup that the user named, and calls do with its path and what was
-// found.
+// withBackup verifies the backup that the first argument names, and calls do with its path and the
+// findings.
 func (c *call) withBackup(do func(path string, i backup.Info, findings []string) error) error {
 	path, done, err := c.openBackup(c.ctx(), c.args[0])
 	if err != nil {
@@ -147,7 +146,7 @@ func (c *call) withBackup(do func(path string, i backup.Info, findings []string)
 	return do(path, i, findings)
 }
 
-// restore fills the target, which no server can use meanwhile.
+// restore fills the target, which it locks against servers.
 func (c *call) restore(path string, environment petcat.Environment) error {
 	if !c.settings.UsesSQLite() {
 		f, err := backup.Open(c.ctx(), path)
@@ -177,9 +176,9 @@ func (p *program) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check the data, or a backup, for damage",
-		Long: `Check a backup for damage: to the file, its rows, its references and its audit log.
-Without FILE, check the data while the service runs. With - the backup is read from
-stdin. Prints one line per fault, and then exits with 1.`,
+		Long: `Check the file, rows, references and audit log of a backup for damage. Without FILE, check
+the data, while the service runs. With -, the backup is read from stdin. If there are
+faults, print one line for each and exit with 1.`,
 	}
 	registerFlags(cmd, "data", "database")
 	completeFiles(cmd)

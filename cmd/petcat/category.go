@@ -21,10 +21,10 @@ func (p *program) categoryCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "category",
 		Short: "List, create, change, import and export categories through the API",
-		Long: `List, create, change, import and export categories through the API of a running
-service, as any other client does: with an API key, and within its limits. The key is
-read from PETCAT_API_KEY, or from the file that PETCAT_API_KEY_FILE names; the URL is
-that of --url or PETCAT_URL. No data directory is needed.`,
+		Long: `List, create, change, import and export categories through the API of a running service,
+with an API key and within its limits, like any other client. The key is read from
+PETCAT_API_KEY, or from the file in PETCAT_API_KEY_FILE; the URL from --url or PETCAT_URL.
+No data directory is needed.`,
 		Example: `  export PETCAT_API_KEY=pck_live_...
   petcat category create Ferrets --description "Domestic ferrets" --url https://petcat.example.com
   petcat category import categories.csv`,
@@ -34,8 +34,8 @@ that of --url or PETCAT_URL. No data directory is needed.`,
 	)
 }
 
-// calling completes a command that calls a service for a user who waits: its client gives up
-// soon, and the error says why. No flag is the key: other users of the machine could see it.
+// calling completes an interactive command that calls the service: its client gives up soon. The
+// key is not a flag, because other users of the machine could see it.
 func (p *program) calling(cmd *cobra.Command, run func(*call, *client.Client) error) *cobra.Command {
 	urlFlag(cmd)
 	return p.printing(cmd, func(c *call) error {
@@ -48,10 +48,10 @@ func (p *program) calling(cmd *cobra.Command, run func(*call, *client.Client) er
 }
 
 func urlFlag(cmd *cobra.Command) {
-	cmd.Flags().String("url", "", "`URL` of the service (PETCAT_URL, default "+config.DefaultServiceURL+")")
+	cmd.Flags().String("url", "", "call the service at this `URL` (PETCAT_URL, default "+config.DefaultServiceURL+")")
 }
 
-// dial returns a client of the service. It sends nothing.
+// dial returns a client of the service. It sends no request.
 func (c *call) dial(options ...client.Option) (*client.Client, config.Service, error) {
 	service, err := config.LoadService(c.text("url"), c.environ)
 	if err != nil {
@@ -65,15 +65,15 @@ func (c *call) dial(options ...client.Option) (*client.Client, config.Service, e
 	return api, service, nil
 }
 
-// explainAPI turns an error of the client into one that says what to do and has an exit
-// code. It returns other errors unchanged.
+// explainAPI adds the remedy and an exit code to an error of the client. It returns other errors
+// unchanged.
 func explainAPI(err error, service config.Service) error {
 	e, answered := errors.AsType[*client.Error](err)
 	lost, unanswered := errors.AsType[*client.ConnectionError](err)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
-	case !answered && !unanswered && strings.HasPrefix(err.Error(), "petcat: "): // an argument cannot be sent
+	case !answered && !unanswered && strings.HasPrefix(err.Error(), "petcat: "): // an invalid argument
 		return &failure{code: exitUsage, text: apiText(err), cause: err}
 	case !answered && !unanswered:
 		return err
@@ -96,11 +96,11 @@ func explainAPI(err error, service config.Service) error {
 	return f
 }
 
-// apiText returns the text of an error of the client without "petcat: ", because every
-// message of this program already begins with it.
+// apiText returns the text of an error of the client without "petcat: ", with which every message
+// of this program begins.
 func apiText(err error) string { return strings.Replace(err.Error(), "petcat: ", "", 1) }
 
-// categoryRecord is a category. Those of a list have no ETags.
+// categoryRecord is the record of a category. Categories of a list have no ETag.
 func categoryRecord(k client.Category) record {
 	r := record{kv("id", k.ID), kv("name", k.Name), kv("description", shown(representation.OrNull(k.Description), k.Description))}
 	if k.ETag != "" {
@@ -117,7 +117,7 @@ func (c *call) showCategory(k client.Category, err error) error {
 	return c.show(categoryRecord(k))
 }
 
-// shortened returns a text cut to the width of a table's column.
+// shortened returns a text truncated to the width of a column.
 func shortened(text string) string {
 	const most = 60 // characters
 	if runes := []rune(text); len(runes) > most {
@@ -130,8 +130,8 @@ func (p *program) categoryListCommand() *cobra.Command {
 	return p.calling(&cobra.Command{
 		Use:   "list",
 		Short: "List the categories",
-		Long: `List all categories, with one request. To work with the list in other programs, see
-petcat category export.`,
+		Long: `List all categories, with one request. To process the list with other programs, use petcat
+category export.`,
 	}, func(c *call, api *client.Client) error {
 		categories, _, err := api.Categories.List(c.ctx())
 		if err != nil {
@@ -147,7 +147,7 @@ petcat category export.`,
 }
 
 func (p *program) categoryGetCommand() *cobra.Command {
-	return p.calling(&cobra.Command{Use: "get ID", Short: "Show one category, with its ETag"}, func(c *call, api *client.Client) error {
+	return p.calling(&cobra.Command{Use: "get ID", Short: "Show a category and its ETag"}, func(c *call, api *client.Client) error {
 		found, _, err := api.Categories.Get(c.ctx(), c.categoryID())
 		return c.showCategory(found, err)
 	})
@@ -157,21 +157,21 @@ func (p *program) categoryCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a category",
-		Long: `Create a category. Names need not be unique. Within 24 hours, the command with the
-same --idempotency-key, name and description returns the same category again; without
-one, each command creates another category.`,
+		Long: `Create a category. Names need not be unique. Repeating the command within 24 hours with
+the same --idempotency-key, name and description returns the same category; without a
+key, each command creates another one.`,
 		Example: `  petcat category create Ferrets --description "Domestic ferrets"`,
 	}
 	n := client.NewCategory{}
-	cmd.Flags().StringVar(&n.Description, "description", "", "`text` that describes the category")
-	key := cmd.Flags().String("idempotency-key", "", "`name` of this create, 1 to 255 visible ASCII characters; default a random one")
+	cmd.Flags().StringVar(&n.Description, "description", "", "set the description to this `text`")
+	key := cmd.Flags().String("idempotency-key", "", "identify this create by a `name` of 1 to 255 visible ASCII characters, random by default")
 	return p.calling(cmd, func(c *call, api *client.Client) error {
 		if n.Name = c.args[0]; *key == "" {
 			*key = rand.Text()
 		}
 		created, _, err := api.Categories.Create(c.ctx(), n, client.WithIdempotencyKey(*key))
 		if errors.Is(err, client.ErrOutcomeUnknown) {
-			err = fmt.Errorf("%w; run the command again with --idempotency-key %s: it creates nothing twice", err, *key)
+			err = fmt.Errorf("%w; repeat the command with --idempotency-key %s, which creates nothing twice", err, *key)
 		}
 		return c.showCategory(created, err)
 	})
@@ -181,15 +181,15 @@ func (p *program) categoryUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update ID",
 		Short: "Change the name or the description of a category",
-		Long: `Change the name or the description of a category; one that is not given stays. Only the
-account that created a category may change it. With --if-match, nothing is changed if
-somebody else has changed the category since petcat category get showed that ETag.`,
+		Long: `Change the name, the description or both. Only the account that created a category may
+change it. With --if-match, the command fails if the category has changed since petcat
+category get showed that ETag.`,
 		Example: `  petcat category update 17 --name Ferrets --description ""
   petcat category update 17 --name Ferrets --if-match "$(petcat category get 17 --json | jq -r .etag)"`,
 	}
-	name := cmd.Flags().String("name", "", "the new `name`")
-	description := cmd.Flags().String("description", "", "the new `text`; an empty one removes it")
-	match := cmd.Flags().String("if-match", "", "`ETag` that the category must have")
+	name := cmd.Flags().String("name", "", "change the name to this `name`")
+	description := cmd.Flags().String("description", "", "change the description to this `text`; an empty text removes it")
+	match := cmd.Flags().String("if-match", "", "change the category only if it has this `ETag`")
 	return p.calling(cmd, func(c *call, api *client.Client) error {
 		change := client.CategoryChange{}
 		if c.cmd.Flags().Changed("name") {
@@ -217,15 +217,15 @@ func (p *program) categoryDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ID",
 		Short: "Delete a category",
-		Long: `Delete a category. Only the account that created a category may delete it, and only
-while no pet uses it.`,
+		Long: `Delete a category. Only the account that created it may delete it, and only while no pet
+uses it.`,
 	}
 	yesFlag(cmd)
 	return p.calling(cmd, deleteCategory)
 }
 
-// deleteCategory deletes a category. At a terminal it asks for a confirmation that shows the
-// name, because an id is easily mistyped.
+// deleteCategory deletes a category. On a terminal, its confirmation shows the name, because an id
+// is easily mistyped.
 func deleteCategory(c *call, api *client.Client) error {
 	var found client.Category
 	if !c.is("yes") && c.isTerminal(c.stdin) {
@@ -244,7 +244,7 @@ func deleteCategory(c *call, api *client.Client) error {
 	return c.done(err, record{kv("id", c.categoryID()), kv("deleted", true)}, "Category %s is deleted.", c.args[0])
 }
 
-// categoryID returns the first argument, which arguments has checked.
+// categoryID returns the first argument, which arguments has validated.
 func (c *call) categoryID() int64 {
 	id, _ := parseCategoryID(c.args[0])
 	return id

@@ -26,10 +26,10 @@ type importCommand struct {
 	mode             importer.Mode
 	dryRun, quiet    bool
 	created, updated atomic.Int64 // rows
-	existing         int64        // rows that the list had
+	existing         int64        // rows that already existed
 	refused          []importer.BadRow
 
-	windows []client.WindowUsage // at the time begun
+	windows []client.WindowUsage // at begun
 	begun   time.Time
 	planned int // rows to send
 }
@@ -37,19 +37,19 @@ type importCommand struct {
 func (p *program) categoryImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Create the categories of a file that do not exist yet",
-		Long: `Create the categories of a CSV, JSON or JSON lines file (with the fields name,
-description and id) that the list of the service does not have yet, with the same name
-and description. So the same file creates nothing twice, even days later, and the
-command can be interrupted and run again. A row that occurs several times exists that
-often in the end. Do not run two imports of one file at the same time.
+		Short: "Create the missing categories of a file",
+		Long: `Create a category for each row of a CSV, JSON or JSON lines file (with the fields name,
+description and id), except those that exist with the same name and description. So the
+same file creates nothing twice, even days later, and you can interrupt the command and
+run it again. If a row occurs n times, n categories exist afterwards. Do not run two
+imports of one file at the same time.
 
-Ids are ignored. With --update, a row with an id changes the category with that id, and
-rows without one are created as above. --dry-run says what would be done.
+Ids are ignored. With --update, a row with an id updates the category with that id; rows
+without an id are handled as above. --dry-run shows the result without changing anything.
 
-A bad row is reported with its line and stops nothing. The limits of the account are
-obeyed. Exit codes: 0 every row exists, 65 rows are bad or FILE is, 75 try again later
-(the quota of the day is used up, or the service is away), 130 interrupted.`,
+Bad rows are reported with their line, and do not stop the import, which obeys the limits
+of the account. Exit codes: 0 every row exists, 65 bad rows or a bad FILE, 75 try again
+later (the daily quota is used up, or the service is unavailable), 130 interrupted.`,
 		Example: `  petcat category import categories.csv
   zcat categories.jsonl.gz | petcat category import - --format jsonl`,
 	}
@@ -57,9 +57,9 @@ obeyed. Exit codes: 0 every row exists, 65 rows are bad or FILE is, 75 try again
 	urlFlag(cmd)
 	quietFlag(cmd)
 	formatFlags(cmd)
-	cmd.Flags().Bool("allow-duplicates", false, "create every row, even if the list has it")
-	cmd.Flags().Bool("update", false, "change the categories whose ids the rows have")
-	cmd.Flags().Bool("dry-run", false, "only say what would be done")
+	cmd.Flags().Bool("allow-duplicates", false, "create every row, even if it exists")
+	cmd.Flags().Bool("update", false, "update the categories whose ids are in the file")
+	cmd.Flags().Bool("dry-run", false, "show the result without changing anything")
 	return p.printing(cmd, func(c *call) error {
 		defer interruptible(c.cmd)()
 		f := &importCommand{call: c, file: c.args[0], dryRun: c.is("dry-run"), quiet: c.is("quiet")}
@@ -70,22 +70,22 @@ obeyed. Exit codes: 0 every row exists, 65 rows are bad or FILE is, 75 try again
 
 // formatFlags adds --format and --raw to a command that reads or writes categories.
 func formatFlags(cmd *cobra.Command) {
-	cmd.Flags().String("format", "", "`format`: csv, json (one array) or jsonl (one object a line); default by the ending of FILE")
-	cmd.Flags().Bool("raw", false, "in CSV, no apostrophe before a text that a spreadsheet would take for a formula")
+	cmd.Flags().String("format", "", "use this `format`: csv, json (one array) or jsonl (one object per line); by default, the extension of FILE")
+	cmd.Flags().Bool("raw", false, "neither add nor remove apostrophes before formulas in CSV")
 	complete(cmd, "format", string(importer.CSV), string(importer.JSON), string(importer.JSONLines))
 }
 
-// format returns the format of a file: that of --format, or that of its ending.
+// format returns the format of a file: --format, or the file's extension.
 func (c *call) format(path string) (importer.Format, error) {
 	name := cmp.Or(c.text("format"), strings.TrimPrefix(filepath.Ext(path), "."))
 	f, known := importer.ParseFormat(name)
 	if !known {
-		return "", usageErrorf("the format of %q is unknown (%q); give --format csv, json (one array) or jsonl (one object a line)", path, name)
+		return "", usageErrorf("the format of %q is unknown (%q); give --format csv, json (one array) or jsonl (one object per line)", path, name)
 	}
 	return f, nil
 }
 
-// read reads the file. The error of a file that is no list has its own exit code.
+// read reads the file. A malformed file has its own exit code.
 func (f *importCommand) read() ([]importer.Row, []importer.BadRow, error) {
 	format, err := f.format(f.file)
 	if err != nil {
@@ -133,9 +133,9 @@ func (f *importCommand) run() error {
 	return f.verdict(explainAPI(err, service))
 }
 
-// plan compares rows with the list. A request for the usage costs nothing, and detects a wrong
-// URL or key at once. Otherwise, the client waits as long as needed: for the next minute, and
-// for a service that is being restarted.
+// plan compares rows with the list. Its first request, for the usage, is free and detects a wrong
+// URL or key at once. All other requests wait as long as needed: for the next minute, or for a
+// service that restarts.
 func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan importer.Plan, err error) {
 	var list []client.Category
 	usage, _, err := api.Usage(f.ctx(), client.WithRetries(2), client.WithMaxWait(2*time.Second))
@@ -147,16 +147,16 @@ func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan impo
 	}
 	hasID := func(row importer.Row) bool { return row.ID != "" }
 	if !f.mode.Update && !f.quiet && slices.ContainsFunc(rows, hasID) {
-		// Who exports a list, edits it and imports it would have the edited rows twice.
-		_, _ = fmt.Fprintf(f.stderr, "petcat: the ids in %s are ignored; --update changes the categories that have them\n", printable(f.file))
+		// Otherwise, importing an exported and edited list would duplicate the edited rows.
+		_, _ = fmt.Fprintf(f.stderr, "petcat: the ids in %s are ignored; --update updates the categories with these ids\n", printable(f.file))
 	}
 	plan = importer.NewPlan(rows, list, f.mode)
 	f.windows, f.begun, f.planned = usage.Windows, f.now(), len(plan.Rows)
 	return plan, nil
 }
 
-// forecast returns how long the rows that are left take by the quotas alone, and the day of the
-// last row if that is not the first day.
+// forecast estimates the remaining time by the quotas alone, and the day of the last row if today's
+// quota is not enough.
 func (f *importCommand) forecast() (wait time.Duration, day string) {
 	at, laterDay := importer.Finish(int64(f.planned), f.windows, f.begun)
 	if laterDay {
@@ -165,7 +165,7 @@ func (f *importCommand) forecast() (wait time.Duration, day string) {
 	return max(at.Sub(f.now()), 0), day
 }
 
-// refuse reports rows that are not imported.
+// refuse reports bad rows.
 func (f *importCommand) refuse(rows ...importer.BadRow) {
 	f.refused = append(f.refused, rows...)
 	for _, row := range rows {
@@ -183,11 +183,10 @@ func (f *importCommand) count(row importer.Row) {
 	}
 }
 
-// sent returns how many rows the service has accepted.
+// sent returns the number of rows that the service accepted.
 func (f *importCommand) sent() int64 { return f.created.Load() + f.updated.Load() }
 
-// progress says how far an import is and when it ends, such as: 50%, 500 of 1,000 rows sent,
-// 20/s, 25s left.
+// progress returns the state of an import, such as: 50%, 500 of 1,000 rows sent, 20/s, 25s left.
 func (f *importCommand) progress(api *client.Client, total int64) string {
 	sent, took := f.sent(), f.now().Sub(f.begun)
 	rate := float64(sent) / max(took.Seconds(), 0.001)
@@ -205,8 +204,7 @@ func (f *importCommand) progress(api *client.Client, total int64) string {
 	return text
 }
 
-// carryOut sends rows, and shows the progress. Rows that the service refuses are reported at the
-// end.
+// carryOut sends rows and shows the progress. It reports rejected rows at the end.
 func (f *importCommand) carryOut(api *client.Client, rows []importer.Row) (err error) {
 	var refused []importer.BadRow
 	send := func(ctx context.Context, row importer.Row, key string) error {
@@ -237,8 +235,7 @@ func send(ctx context.Context, c *client.Client, row importer.Row, key string) e
 	return err
 }
 
-// report prints the result. complete says that every row exists, except those that were
-// refused.
+// report prints the result. complete is true if all rows were processed.
 func (f *importCommand) report(complete bool) error {
 	if f.quiet && !f.asJSON {
 		return nil
@@ -253,9 +250,9 @@ func (f *importCommand) report(complete bool) error {
 	}
 	takes := ""
 	if wait, day := f.forecast(); f.dryRun && day != "" {
-		takes = fmt.Sprintf(" By the quotas, the last row is sent on %s.", day)
+		takes = fmt.Sprintf(" With the quotas, the last row is sent on %s.", day)
 	} else if f.dryRun && wait > 0 {
-		takes = fmt.Sprintf(" By the quotas, that takes %s.", wait.Round(time.Second))
+		takes = fmt.Sprintf(" With the quotas, that takes %s.", wait.Round(time.Second))
 	}
 	return f.print(record{
 		kv("file", f.file),
@@ -270,15 +267,15 @@ func (f *importCommand) report(complete bool) error {
 
 // verdict returns the error of the command. err is the error of its import.
 func (f *importCommand) verdict(err error) error {
-	again := "the same command does what is left"
+	again := "run the command again to continue"
 	if f.mode.Duplicates {
-		again = "without --allow-duplicates, the same command does what is left"
+		again = "run the command again without --allow-duplicates to continue"
 	}
 	later, _ := errors.AsType[*failure](err)
 	switch {
 	case later != nil && later.code == exitTryLater:
 		if _, day := f.forecast(); day != "" {
-			again += fmt.Sprintf(", finished on %s if it is run every day", day)
+			again += fmt.Sprintf("; if you run it every day, it finishes on %s", day)
 		}
 		return &failure{code: later.code, text: later.text + "; " + again, cause: err}
 	case errors.Is(err, context.Canceled):
@@ -295,10 +292,10 @@ func (p *program) categoryExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Write all categories into a file, or to stdout",
-		Long: `Write all categories into a CSV, JSON or JSON lines file, or to stdout, as CSV unless
---format says otherwise. FILE appears when it is complete. petcat category import reads
-it. Each 1,000 categories take one request. In CSV, an apostrophe keeps spreadsheets
-from running a text as a formula; an import takes it away.`,
+		Long: `Write all categories into a CSV, JSON or JSON lines file for petcat category import, or to
+stdout, by default as CSV. FILE appears when it is complete. Every 1,000 categories take
+one request. In CSV, an apostrophe prevents spreadsheets from running a text as a formula;
+an import removes it.`,
 		Example: `  petcat category export categories.csv
   petcat category export --format jsonl | jq -r .name`,
 	}
@@ -346,7 +343,7 @@ func exportCategories(c *call) error {
 	return c.print(record{kv("file", path), kv("categories", done.Load())}, "%s to %s.", exported(), path)
 }
 
-// showing calls do. Meanwhile, on a terminal, it shows how far do is.
+// showing calls do and, on a terminal, shows its progress.
 func (p *program) showing(show bool, how func() string, do func()) {
 	if !show || !p.isTerminal(p.stderr) || slices.Contains(p.environ, "TERM=dumb") {
 		do()
@@ -361,8 +358,8 @@ func (p *program) showing(show bool, how func() string, do func()) {
 	for {
 		select {
 		case <-tick.C:
-			// Without automatic margins, a narrow terminal cuts the line, which could not be
-			// redrawn otherwise.
+			// Without automatic margins, a narrow terminal truncates the line. A wrapped line
+			// could not be redrawn.
 			_, _ = fmt.Fprint(p.stderr, "\r\x1b[?7l"+how()+"\x1b[K\x1b[?7h")
 		case <-done:
 			_, _ = fmt.Fprint(p.stderr, "\r\x1b[K")

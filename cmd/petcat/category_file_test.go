@@ -20,7 +20,7 @@ import (
 	client "petcat/client"
 )
 
-// stubService is the categories of a service with a quota for the day.
+// stubService is a service with categories and a daily quota.
 type stubService struct {
 	url string
 
@@ -84,13 +84,13 @@ func (s *stubService) wantImport(ctx context.Context, t *testing.T, code int, st
 	}
 }
 
-// TestImport: what an import says, whatever its end.
+// TestImport checks the output of imports with different outcomes.
 func TestImport(t *testing.T) {
 	s, file := newStubService(t), filepath.Join(t.TempDir(), "pets.csv")
 	names := strings.Repeat("category\n", 90)
 	must(t, os.WriteFile(file, []byte("name\n"+names+"a,b\n"), 0o600))
 	bad := file + ":92: invalid_row: the first line has 1 fields, this row has 2\n"
-	again := "the same command does what is left"
+	again := "run the command again to continue"
 
 	ctx, cancel := context.WithCancel(t.Context())
 	s.created = func(count int) {
@@ -102,7 +102,7 @@ func TestImport(t *testing.T) {
 
 	s.list, s.quota = s.list[:10], 21
 	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
-		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`, finished on \d{4}-\d\d-\d\d if it is run every day`+"\n", file)
+		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`; if you run it every day, it finishes on \d{4}-\d\d-\d\d`+"\n", file)
 
 	s.quota = 1000
 	refused := "petcat: 1 row of " + file + " refused; correct the file and run the command again\n"
@@ -113,19 +113,19 @@ func TestImport(t *testing.T) {
 	s.quota = 20
 	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, 0 existed already, 0 refused\.`, "", "-", "--format", "csv", "--dry-run")
 	s.quota = 0
-	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, .* By the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`, "", "-", "--format", "csv", "--dry-run", "--allow-duplicates")
+	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, .* With the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`, "", "-", "--format", "csv", "--dry-run", "--allow-duplicates")
 	s.quota = 1000
 	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
 	s.wantImport(t.Context(), t, exitDone, `(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"refused": \[\]`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
 	if len(s.list) != 92 {
-		t.Errorf("there are %d categories", len(s.list))
+		t.Errorf("%d categories", len(s.list))
 	}
 	if beside, err := filepath.Glob(filepath.Dir(file) + "/*"); err != nil || len(beside) != 1 {
-		t.Errorf("beside the file is %v, %v", beside, err)
+		t.Errorf("files in the directory: %v, %v", beside, err)
 	}
 }
 
-// TestProgress: a line that is redrawn on a terminal. Elsewhere nothing.
+// TestProgress checks that progress is redrawn on a terminal, and not shown elsewhere.
 func TestProgress(t *testing.T) {
 	for terminal, want := range map[bool]string{true: "\r\x1b[?7l7 rows\x1b[K\x1b[?7h\r\x1b[K", false: ""} {
 		synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestProgress(t *testing.T) {
 			p := &program{stderr: &shown, isTerminal: func(any) bool { return terminal }}
 			p.showing(true, func() string { return "7 rows" }, func() { time.Sleep(150 * time.Millisecond) })
 			if diff := cmp.Diff(want, shown.String()); diff != "" {
-				t.Errorf("shown (-want +got):\n%s", diff)
+				t.Errorf("output (-want +got):\n%s", diff)
 			}
 		})
 	}

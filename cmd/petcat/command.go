@@ -20,7 +20,7 @@ import (
 // call is one run of a command.
 type call struct {
 	*program
-	store    // the open data; nil unless the command manages it
+	store    // the open data; nil unless the command opens it
 	settings config.Settings
 
 	cmd    *cobra.Command
@@ -28,7 +28,7 @@ type call struct {
 	asJSON bool
 }
 
-// command completes a command: its arguments are checked, and what it opened is closed.
+// command completes a command: it validates the arguments, and closes the store.
 func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Command {
 	cmd.Args = arguments
 	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
@@ -55,8 +55,8 @@ func (p *program) printing(cmd *cobra.Command, run func(*call) error) *cobra.Com
 	return p.command(cmd, run)
 }
 
-// managing completes a command that works on the data, which it opens. more names the settings
-// that it has besides those of the data.
+// managing completes a command that works on the data, and opens it. more names its settings
+// besides those of the data.
 func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...string) *cobra.Command {
 	registerFlags(cmd, append(more, "data", "database")...)
 	return p.printing(cmd, func(c *call) error {
@@ -69,8 +69,8 @@ func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...st
 
 func (c *call) ctx() context.Context { return c.cmd.Context() }
 
-// parent makes cmd the parent of children. Without a child, cmd prints its help. A word that
-// names no child is a usage error; cobra would print the help and succeed.
+// parent makes cmd the parent of children. Without a child, cmd prints its help. An unknown child
+// is a usage error, for which cobra would print the help and succeed.
 func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(children...)
 	cmd.SuggestionsMinimumDistance = 2
@@ -88,8 +88,8 @@ func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// arguments checks that a command got the arguments that its Use names, and no others. A name
-// in brackets is optional. KEY_ID and ID must be those of a key and of a category.
+// arguments checks the arguments of a command against the names in its Use. A name in brackets is
+// optional. KEY_ID must be the id of a key, and ID the id of a category.
 func arguments(cmd *cobra.Command, args []string) error {
 	use, _, _ := strings.Cut(cmd.Use, " --")
 	names := strings.Fields(use)[1:]
@@ -113,7 +113,7 @@ func arguments(cmd *cobra.Command, args []string) error {
 	}
 }
 
-// registerFlags adds the flags of the named settings; without names, those of all settings.
+// registerFlags adds the flags of the named settings; without names, of all settings.
 func registerFlags(cmd *cobra.Command, names ...string) {
 	for _, s := range config.Register(cmd.Flags(), names...) {
 		if len(s.Choices) > 0 {
@@ -122,21 +122,21 @@ func registerFlags(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// complete offers fixed values for a flag of cmd.
+// complete adds shell completion of fixed values for a flag.
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(fmt.Sprintf("complete --%s: %v", flag, err)) // the flag does not exist or was completed before: a mistake in this program
+		panic(fmt.Sprintf("complete --%s: %v", flag, err)) // the flag does not exist, or already has a completion: a bug
 	}
 }
 
-// completeFiles offers files as the arguments of cmd.
+// completeFiles adds shell completion of file names for the arguments.
 func completeFiles(cmd *cobra.Command) {
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 }
 
-// yesFlag adds --yes to a command that cannot be undone.
+// yesFlag adds --yes, for commands that cannot be undone.
 func yesFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolP("yes", "y", false, "do not ask; required without a terminal")
 }
@@ -145,7 +145,7 @@ func quietFlag(cmd *cobra.Command) {
 	cmd.Flags().Bool("quiet", false, "print only errors")
 }
 
-// text returns the value of a flag, given whether the user set it, and is whether it is true.
+// text returns the value of a flag, given whether the user set it, and is its value as a bool.
 func (c *call) text(flag string) string { return c.cmd.Flag(flag).Value.String() }
 func (c *call) given(flag string) bool  { return c.cmd.Flags().Changed(flag) }
 
@@ -154,7 +154,7 @@ func (c *call) is(flag string) bool {
 	return err == nil && value
 }
 
-// time returns the time that a flag names, zero if it was not given. See [config.ParseTime].
+// time returns the time in a flag, zero if it was not given. See [config.ParseTime].
 func (c *call) time(flag string, from func(time.Duration) time.Time) (t time.Time, err error) {
 	if c.given(flag) {
 		if t, err = config.ParseTime(c.text(flag), from); err != nil {
@@ -164,7 +164,7 @@ func (c *call) time(flag string, from func(time.Duration) time.Time) (t time.Tim
 	return t, err
 }
 
-// duration returns the duration that a flag names.
+// duration returns the duration in a flag.
 func (c *call) duration(flag string) (time.Duration, error) {
 	d, err := config.ParseDuration(c.text(flag))
 	if err != nil {
@@ -175,19 +175,19 @@ func (c *call) duration(flag string) (time.Duration, error) {
 
 func (p *program) ago(d time.Duration) time.Time { return p.now().Add(-d) }
 
-// inFuture rounds up to whole seconds, so that what is printed is exact, and a short time is not
-// over before it begins.
+// inFuture returns the time after d, rounded up to whole seconds, so that the printed time is exact,
+// and never in the past.
 func (p *program) inFuture(d time.Duration) time.Time {
 	return p.now().Add(d + time.Second - time.Nanosecond).Truncate(time.Second)
 }
 
 var (
-	errNotConfirmed = errors.New("not confirmed, so nothing was changed; answer y, or pass --yes")
+	errNotConfirmed = errors.New("not confirmed, nothing was changed; answer y, or pass --yes")
 	errNoTerminal   = usageErrorf("this cannot be undone and needs confirmation; without a terminal, pass --yes")
 )
 
-// confirm asks the user before a change that cannot be undone. Without a terminal it cannot
-// ask, so --yes is required.
+// confirm asks the user to confirm a change that cannot be undone. Without a terminal, --yes is
+// required.
 func (p *program) confirm(yes bool, format string, args ...any) error {
 	if yes {
 		return nil
@@ -196,7 +196,7 @@ func (p *program) confirm(yes bool, format string, args ...any) error {
 		return errNoTerminal
 	}
 	_, _ = fmt.Fprintf(p.stderr, "%s [y/N] ", printable(fmt.Sprintf(format, args...)))
-	answer, err := bufio.NewReader(p.stdin).ReadString('\n') // a terminal passes on one line
+	answer, err := bufio.NewReader(p.stdin).ReadString('\n') // a terminal sends one line
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the answer: %w", err)
 	}
@@ -206,12 +206,12 @@ func (p *program) confirm(yes bool, format string, args ...any) error {
 	return nil
 }
 
-// outliveReaders lets a write to stdout or stderr fail when nobody reads it any more. Otherwise
-// SIGPIPE would end the process before it has cleaned up.
+// outliveReaders makes writes to a closed stdout or stderr fail. Otherwise, SIGPIPE would end the
+// process before it cleans up.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// interruptible lets SIGINT and SIGTERM end the context of a command, so that it can clean
-// up, and go on when nobody reads its progress any more. A second signal ends the process at once.
+// interruptible cancels the context of a command on SIGINT and SIGTERM, so that it can clean up.
+// It also calls outliveReaders. A second signal ends the process at once.
 func interruptible(cmd *cobra.Command) (done func()) {
 	outliveReaders()
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)

@@ -20,11 +20,11 @@ func TestConfirm(t *testing.T) {
 		asked    bool
 	}{
 		{name: "y", terminal: true, answer: "y\n", asked: true},
-		{name: "just enter", terminal: true, answer: "\n", want: errNotConfirmed, asked: true},
+		{name: "empty answer", terminal: true, answer: "\n", want: errNotConfirmed, asked: true},
 		{name: "end of input", terminal: true, want: errNotConfirmed, asked: true},
 		{name: "--yes", yes: true, terminal: true},
-		{name: "off a terminal", answer: "y\n", want: errNoTerminal},
-		{name: "--yes off a terminal", yes: true},
+		{name: "no terminal", answer: "y\n", want: errNoTerminal},
+		{name: "--yes, no terminal", yes: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var prompt strings.Builder

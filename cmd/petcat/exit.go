@@ -12,21 +12,21 @@ import (
 	"petcat/internal/datadir"
 )
 
-// The exit codes, on which scripts and supervisors rely. Those from 65 to 78 are from
-// sysexits.h: a supervisor may restart after 75, and should not after 78.
+// The exit codes, on which scripts and supervisors rely. Codes from 65 to 78 are those of
+// sysexits.h: a supervisor may restart the program after 75, but not after 78.
 const (
 	exitDone     = 0
 	exitFailed   = 1
 	exitUsage    = 2
-	exitData     = 65 // EX_DATAERR: rows of a file cannot be imported
-	exitTryLater = 75 // EX_TEMPFAIL: the data directory or the port is in use, or a service does not answer now
-	exitConfig   = 78 // EX_CONFIG: a setting, or what it points to, is not usable
+	exitData     = 65 // EX_DATAERR: bad rows in a file
+	exitTryLater = 75 // EX_TEMPFAIL: the data directory or port is in use, or a service is unavailable
+	exitConfig   = 78 // EX_CONFIG: a setting is invalid, or refers to something unusable
 	// exitInterrupted is the status that shells report for a program that Ctrl-C ended.
 	exitInterrupted = 130
 )
 
-// failure is an error with its exit code. Its text is for the user: one sentence that
-// says what to do.
+// failure is an error with an exit code. Its text is one sentence for the user that names the
+// remedy.
 type failure struct {
 	code  int
 	text  string
@@ -36,12 +36,12 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// usageErrorf returns an error about what the user typed.
+// usageErrorf returns an error about invalid usage.
 func usageErrorf(format string, args ...any) error {
 	return &failure{code: exitUsage, text: fmt.Sprintf(format, args...)}
 }
 
-// tryLaterf returns an error about something that may work later. format may contain %w.
+// tryLaterf returns an error for which a later retry may succeed. format may contain %w.
 func tryLaterf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
 	return &failure{code: exitTryLater, text: err.Error(), cause: errors.Unwrap(err)}
@@ -73,7 +73,7 @@ func exitCode(err error) int {
 	}
 }
 
-// explain returns the sentence that the user sees.
+// explain returns the message for the user.
 func explain(err error) string {
 	f, failed := errors.AsType[*failure](err)
 	misconfigured, isConfig := errors.AsType[*config.Error](err)
@@ -89,7 +89,7 @@ func explain(err error) string {
 	case isOpen:
 		return unusable.Message
 	case isDomain && errors.Is(err, petcat.ErrOutcomeUnknown):
-		return fmt.Sprintf("%v; it may have been done all the same: check that before you run the command again", e.Unwrap())
+		return fmt.Sprintf("%v; the change may have been made: check that before you run the command again", e.Unwrap())
 	case isDomain && e.Unwrap() != nil:
 		// Unlike a caller of the API, an operator may see the cause.
 		return fmt.Sprintf("%s: %v", e.Message, e.Unwrap())
@@ -102,7 +102,7 @@ func explain(err error) string {
 	}
 }
 
-// notFound adds to an error not_found which command lists what exists.
+// notFound adds the command that lists the existing things to an error not_found.
 func notFound(err error, things string) error {
 	if _, done := errors.AsType[*failure](err); done || petcat.CodeOf(err) != petcat.CodeNotFound {
 		return err
@@ -110,7 +110,7 @@ func notFound(err error, things string) error {
 	return &failure{code: exitFailed, text: explain(err) + "; list them with: petcat " + things + " list", cause: err}
 }
 
-// usage turns an error about what the user typed into a usage error.
+// usage turns an error about the arguments into a usage error.
 func usage(err error) error {
 	if err == nil {
 		return nil

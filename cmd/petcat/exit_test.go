@@ -13,7 +13,7 @@ import (
 	"petcat/internal/config"
 )
 
-// TestErrors: each kind of error has its exit code and its sentence.
+// TestErrors checks the exit codes and messages of errors.
 func TestErrors(t *testing.T) {
 	cause := errors.New("disk I/O error")
 	unknown := petcat.Errorf(petcat.CodeServiceUnavailable, "retry").WithCause(fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, cause))
@@ -29,7 +29,7 @@ func TestErrors(t *testing.T) {
 		{fmt.Errorf("wrapped: %w", usageErrorf("bad %d", 7)), exitUsage, "bad 7"},
 		{config.Errorf("cannot: %w", cause), exitConfig, "cannot: disk I/O error"},
 		{fmt.Errorf("read: %w", context.Canceled), exitInterrupted, "interrupted"},
-		{unknown, exitFailed, "the outcome is unknown: disk I/O error; it may have been done all the same: check that before you run the command again"},
+		{unknown, exitFailed, "the outcome is unknown: disk I/O error; the change may have been made: check that before you run the command again"},
 		{notFound(gone, "account"), exitFailed, "there is no account 7; list them with: petcat account list"},
 		{notFound(cause, "account"), exitFailed, "disk I/O error"},
 		{&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}, exitTryLater, "listen: bind: address already in use"},

@@ -16,8 +16,8 @@ import (
 // dash stands for stdin or stdout instead of a file name.
 const dash = "-"
 
-// output is the file or stdout to which a command writes its result. A file appears under its
-// name only when it is complete and on disk.
+// output is the file or stdout for the result of a command. A file appears under its name only when
+// it is complete and durable.
 type output struct {
 	io.Writer
 	path  string
@@ -31,7 +31,7 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 		return &output{Writer: p.stdout, path: "stdout"}, nil
 	}
 	named := path
-	if _, err := os.Lstat(path); err == nil { // a link stays; its target is replaced
+	if _, err := os.Lstat(path); err == nil { // replace the target, not the link
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return nil, usageErrorf("%s is a link to a file that does not exist; name the file itself", named)
 		}
@@ -46,8 +46,8 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
 	}
-	if err != nil { // its exit code is by the reason
-		return nil, fmt.Errorf("no file can be made in %s (%w); free some space, give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
+	if err != nil { // the cause determines the exit code
+		return nil, fmt.Errorf("cannot create a file in %s (%w); free some space, give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
 	}
 	return &output{Writer: draft, path: named, draft: draft}, nil
 }
@@ -60,7 +60,7 @@ func reason(err error) error {
 	return err
 }
 
-// Write writes to the file. Its errors name the file that the user typed.
+// Write implements [io.Writer]. Its errors name the file as the user typed it.
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
 	return n, o.failed(err)
@@ -73,7 +73,7 @@ func (o *output) failed(err error) error {
 	return fmt.Errorf("%s cannot be written (%w); free some space, or choose another file", o.path, reason(err))
 }
 
-// keep makes the file durable and gives it its name.
+// keep makes the file durable and renames it to its name.
 func (o *output) keep() error {
 	if o.draft == nil {
 		return nil
@@ -81,21 +81,21 @@ func (o *output) keep() error {
 	return o.failed(o.draft.Keep())
 }
 
-// discard removes a file that was not kept.
+// discard removes the file unless it was kept.
 func (o *output) discard() {
 	if o.draft != nil {
 		o.draft.Discard()
 	}
 }
 
-// input is the file or stdin from which a command reads.
+// input is the file or stdin that a command reads.
 type input struct {
 	io.Reader
-	regular bool // it is a file that can be read again
+	regular bool // it can be read again
 	done    func() error
 }
 
-// openInput opens a file, or stdin. give describes in its errors which file is expected.
+// openInput opens a file, or stdin. give names the expected file in errors.
 func (p *program) openInput(path, give string) (*input, error) {
 	if path == dash {
 		return &input{Reader: p.stdin, done: func() error { return nil }}, nil
@@ -117,8 +117,8 @@ func (p *program) openInput(path, give string) (*input, error) {
 	return &input{Reader: file, regular: info.Mode().IsRegular(), done: file.Close}, nil
 }
 
-// openBackup returns the path of a regular file with a backup. What can be read only once,
-// such as a pipe or stdin, is copied to a temporary file, which done removes.
+// openBackup returns the path of a regular file with a backup. It copies a pipe or stdin to a
+// temporary file, which done removes.
 func (p *program) openBackup(ctx context.Context, path string) (regular string, done func(), err error) {
 	in, err := p.openInput(path, "a file written by petcat backup")
 	if err != nil {

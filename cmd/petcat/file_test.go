@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestOutputToLink: a link's target is replaced and not the link.
+// TestOutputToLink checks that the target of a link is replaced, not the link.
 func TestOutputToLink(t *testing.T) {
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
@@ -23,10 +23,10 @@ func TestOutputToLink(t *testing.T) {
 	must(t, out.keep())
 	out.discard()
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
-		t.Errorf("the link is a %v now, %v", info, err)
+		t.Errorf("the link has become a %v, %v", info, err)
 	}
 	if text, err := os.ReadFile(target); err != nil || string(text) != "new" {
-		t.Errorf("the target holds %q, %v", text, err)
+		t.Errorf("the target contains %q, %v", text, err)
 	}
 	must(t, os.Remove(target))
 	for _, path := range []string{link, dir} {

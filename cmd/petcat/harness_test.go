@@ -12,8 +12,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// petcatRuns runs the program in this process, off a terminal, and returns what
-// it printed.
+// petcatRuns runs the program in this process, without a terminal, and returns its output.
 func petcatRuns(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
@@ -21,7 +20,7 @@ func petcatRuns(t *testing.T, args ...string) (code int, stdout, stderr string) 
 	return code, out.String(), errs.String()
 }
 
-// mustRun is petcatRuns for what has to succeed.
+// mustRun is petcatRuns for commands that must succeed.
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := petcatRuns(t, args...)
@@ -31,7 +30,7 @@ func mustRun(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// openAccount makes a deployment with an account on the Free plan.
+// openAccount creates a deployment with an account on the Free plan.
 func openAccount(t *testing.T, data, name string) {
 	t.Helper()
 	mustRun(t, "init", "--data", data)

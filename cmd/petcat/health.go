@@ -24,28 +24,28 @@ import (
 	"petcat/internal/server"
 )
 
-// healthTimeout is how long a node may take to answer. Its state is in memory, so a node
-// that takes longer is not healthy.
+// healthTimeout is the timeout for a node's response. The node reads its state from memory, so a
+// slower one is not healthy.
 const healthTimeout = 2 * time.Second
 
-// listeners are the settings of the listeners, which are checked together.
+// listeners returns the settings of the listeners, which are validated together.
 func listeners() []string {
 	return []string{"listen", "admin-listen", "admin-allow-plaintext", "tls-cert", "tls-key"}
 }
 
-// isGiven reports whether a setting has not its default.
+// isGiven reports whether a setting was given, by a flag or the environment.
 func isGiven(settings config.Settings, flag string) bool {
 	return slices.ContainsFunc(settings.Values, func(v config.Value) bool { return v.Flag == flag && v.Origin != "default" })
 }
 
-// nodes returns the nodes that run on the data of the command, those of this machine first.
-// The data need not be there.
+// nodes returns the running nodes of the data, those on this machine first, and their number. It
+// returns none if the data could not be opened.
 func (c *call) nodes() (nodes []petcat.Node, here int) {
 	host, _ := os.Hostname()
 	if c.store == nil {
 		return nil, 0
 	}
-	nodes, _ = c.Nodes(c.ctx()) // without an answer, the command goes by its own settings
+	nodes, _ = c.Nodes(c.ctx()) // on an error, the command falls back to its own settings
 	for i, n := range nodes {
 		if n.Host == host {
 			nodes[i], nodes[here] = nodes[here], n
@@ -55,8 +55,8 @@ func (c *call) nodes() (nodes []petcat.Node, here int) {
 	return nodes, here
 }
 
-// urlOf returns where browsers find what nodes serve: the URL that was set, that of a node on
-// this machine, or that of another node by TLS; "" if there is none, or the listener was given.
+// urlOf returns the URL of a page for browsers: the configured one, that of a node on this machine,
+// or that of another node with TLS. It returns "" if there is none, or if the listener was given.
 func (c *call) urlOf(set, listener string, of func(petcat.Node) string) string {
 	if set != "" || isGiven(c.settings, listener) {
 		return set
@@ -70,8 +70,8 @@ func (c *call) urlOf(set, listener string, of func(petcat.Node) string) string {
 	return ""
 }
 
-// adminURL returns where the node on this machine answers operators: what --admin-listen says,
-// if it is given, else what the data says.
+// adminURL returns the URL of the admin listener on this machine: that of --admin-listen if it was
+// given, else that of the running node.
 func (c *call) adminURL() (string, error) {
 	if nodes, here := c.nodes(); here > 0 && !isGiven(c.settings, "--admin-listen") {
 		return nodes[0].AdminURL, nil
@@ -79,8 +79,8 @@ func (c *call) adminURL() (string, error) {
 	return c.settings.AdminURL()
 }
 
-// followNode takes the settings of the node that runs on this machine for those that the
-// command was not given, but where the data is, and returns all settings of the node.
+// followNode returns all settings of the node that runs on this machine. It also uses them for
+// settings that were not given to the command, except for the location of the data.
 func (c *call) followNode() (values []config.Value, err error) {
 	url, err := c.adminURL()
 	if err == nil {
@@ -101,8 +101,8 @@ func (c *call) followNode() (values []config.Value, err error) {
 	return values, nil
 }
 
-// askNode gets JSON from the admin listener of the node on this machine, and decodes it into v,
-// which valid then checks.
+// askNode gets JSON from the admin listener on this machine, decodes it into v, and calls valid to
+// check it.
 func askNode(ctx context.Context, url string, v any, valid func() bool) (status int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("no answer within %s", healthTimeout))
 	defer cancel()
@@ -111,15 +111,14 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 		return 0, err
 	}
 	client := http.Client{Transport: &http.Transport{
-		// The node is on this machine: no proxy is needed.
+		// The node is on this machine.
 		Proxy: nil,
-		// The certificate is not for the name of this machine, and the request
-		// contains no secret.
+		// The certificate is not valid for this address, and the request contains no secret.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // as above
 	}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)
-	if e, ok := errors.AsType[*neturl.Error](err); ok { // its address is in the message below
+	if e, ok := errors.AsType[*neturl.Error](err); ok { // the message below has the URL
 		return 0, fmt.Errorf("no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen", url, cmp.Or(context.Cause(ctx), e.Err))
 	} else if err != nil {
 		return 0, err
@@ -145,15 +144,15 @@ func askReadiness(ctx context.Context, settings config.Settings) (r server.Readi
 	return r, status == http.StatusOK, err
 }
 
-// healthCommand asks the node on this machine whether requests should be sent to
-// it: for images without a shell, and for scripts.
+// healthCommand asks the node on this machine for its state. It is for scripts, and for images
+// without a shell.
 func (p *program) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the node on this machine whether it is ready",
-		Long: `Check the node that runs on this machine with the same settings. The exit code is 0
-if it is ready or degraded (it serves requests, but something that it depends on is
-unavailable), and 1 if it is not ready or does not respond within 2 s.`,
+		Long: `Check the node that runs on this machine with the same settings. The exit code is 0 if it
+is ready or degraded (it serves requests, but a dependency is unavailable), and 1 if it is
+not ready or does not respond within 2 s.`,
 	}
 	registerFlags(cmd, listeners()...)
 	return p.printing(cmd, func(c *call) error {
@@ -179,20 +178,20 @@ unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 			err = c.show(parts)
 		}
 		if err == nil && !ready {
-			err = fmt.Errorf("the node is %s: send it no requests", r.Status)
+			err = fmt.Errorf("the node is %s; do not send it requests", r.Status)
 		}
 		return err
 	})
 }
 
-// configCommand shows the settings that serve would run with.
+// configCommand shows the settings of serve.
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Show the effective settings, secrets masked, and where each came from",
-		Long: `Show the settings that petcat serve would run with, secrets masked, and where each came
-from: the flag, then the environment, then the default. An empty variable counts as
-unset. A node that runs keeps the settings of its start: --running shows those.`,
+		Short: "Show the effective settings and the origin of each, with secrets masked",
+		Long: `Show the settings of petcat serve, with secrets masked, and the origin of each: the flag,
+then the environment, then the default. An empty variable counts as unset. A running node
+keeps the settings of its start; --running shows them.`,
 	}
 	registerFlags(cmd)
 	cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine")
@@ -206,7 +205,7 @@ unset. A node that runs keeps the settings of its start: --running shows those.`
 		if c.is("running") && err != nil {
 			return err
 		}
-		// They are printed even if one is wrong: that is when users look at them.
+		// Print them even if one is invalid, because users then look for the mistake.
 		return cmp.Or(c.list(recordsOf(values, func(v config.Value) record {
 			return record{kv("flag", v.Flag), kv("environment", v.Environment), kv("value", shown(v.Value, v.Shown())), kv("default", v.Default), kv("origin", v.Origin)}
 		}), "flag environment value origin", ""), err)
@@ -216,10 +215,10 @@ unset. A node that runs keeps the settings of its start: --running shows those.`
 func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Look for problems on this machine, and say what to do about them",
-		Long: `Check what petcat serve needs, with the settings of the node that runs here on the same
-data, if there is one. Nothing is changed. Each finding says what to do unless its status
-is ok. The exit code is 1 if one is a problem, else 0.`,
+		Short: "Look for problems on this machine, and show the remedies",
+		Long: `Check the requirements of petcat serve, with the settings of the node that runs here on
+the same data, if there is one. Nothing is changed. Each finding that is not ok names the
+remedy. The exit code is 1 if there is a problem, else 0.`,
 	}
 	registerFlags(cmd)
 	return p.printing(cmd, func(c *call) (err error) {
@@ -228,10 +227,10 @@ is ok. The exit code is 1 if one is a problem, else 0.`,
 		}
 		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain}
 		c.store, o.StoreErr = c.openStore(c.ctx(), c.settings, false)
-		if _, here := c.nodes(); here > 0 { // at the default address, there may be one on other data
+		if _, here := c.nodes(); here > 0 { // a node at the default address may use other data
 			_, _ = c.followNode()
 		}
-		o.Host, _ = os.Hostname() // "" if it is unknown
+		o.Host, _ = os.Hostname() // "" if unknown
 		o.Node, _, o.NodeErr = askReadiness(c.ctx(), c.settings)
 		o.Settings, o.Store = c.settings, c.store
 		return c.printDiagnosis(doctor.Examine(c.ctx(), o))
@@ -253,7 +252,7 @@ func (c *call) printDiagnosis(findings []doctor.Finding) error {
 		err = c.list(records, "status part text", "")
 	}
 	if err == nil && problems > 0 {
-		err = fmt.Errorf("problems were found: %d", problems)
+		err = fmt.Errorf("problems found: %d", problems)
 	}
 	return err
 }

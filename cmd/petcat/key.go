@@ -19,25 +19,24 @@ func (p *program) keyCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Create an API key and show it once",
-		Long: `Create an API key and show it once. If it cannot be printed, no key that works is left
-behind, and the exit code is 75.`,
+		Long: `Create an API key and show it once. If it cannot be printed, it is revoked, and the exit
+code is 75.`,
 		Example: `  petcat key create acme --label ci --expires 90d
   petcat key create acme --label dashboard --read-only
   petcat key create acme --expires 2027-01-31 --json`,
 	}, withAccount(createKey))
-	create.Flags().String("label", "", "`note` that distinguishes the key from others")
+	create.Flags().String("label", "", "add this `note` to the key")
 	expiresFlag(create)
-	create.Flags().Bool("read-only", false, "refuse every request of the key that would change something; cannot be changed later")
+	create.Flags().Bool("read-only", false, "reject requests with the key that would change something; cannot be changed later")
 	rotate := p.managing(&cobra.Command{
 		Use:   "rotate KEY_ID",
-		Short: "Replace a key with a new one; both work for a while",
-		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap
-ends, and share the same counts; with --overlap 0 the old key stops working
-immediately. The new key gets the old key's label and lifetime, and is read-only if
-the old key is. If the new key cannot be printed, the old one stays as it is, and the
-exit code is 75.`,
+		Short: "Replace a key with a new one; both work for a time",
+		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap ends,
+and share the same counts; with --overlap 0, the old key stops working immediately. The
+new key gets the old key's label and lifetime, and is read-only if the old key is. If the
+new key cannot be printed, the rotation is undone, and the exit code is 75.`,
 	}, rotateKey)
-	rotate.Flags().String("overlap", "24h", "`time` that both keys work: 0 to 30d")
+	rotate.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
 	revoke := p.managing(&cobra.Command{Use: "revoke KEY_ID", Short: "Permanently revoke a key"}, revokeKey)
 	yesFlag(revoke)
 	return parent(&cobra.Command{
@@ -48,34 +47,34 @@ when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 (key_34, or 34), which is not secret. Running servers apply changes within a second.`,
 	},
 		create,
-		p.managing(&cobra.Command{Use: "list [ACCOUNT]", Short: "List the keys of an account, or of all, and when each was last used"}, listKeys),
+		p.managing(&cobra.Command{Use: "list [ACCOUNT]", Short: "List the keys of an account, or of all accounts, with their last use"}, listKeys),
 		p.managing(&cobra.Command{Use: "show KEY_ID", Short: "Show a key without its secret"}, showKey),
 		p.managing(&cobra.Command{
 			Use:   "find [TEXT]",
-			Short: "Find which key a leaked text or a hint belongs to",
-			Long: `Find which keys a text contains, or which have a hint. A hint is what petcat key list
-shows of a key: the four characters before its last six. Without TEXT, the text is read
-from standard input: other users and the history of the shell would see an argument.`,
+			Short: "Find the keys in a leaked text, or with a hint",
+			Long: `Find the keys that a text contains, or that have a hint: the four characters before the
+last six of a key, which petcat key list shows. Without TEXT, the text is read from stdin,
+because other users and the shell's history could see an argument.`,
 			Example: `  petcat key find < leaked.txt
   petcat key find 7kQz`,
 		}, findKeys),
 		rotate,
 		p.managing(&cobra.Command{Use: "disable KEY_ID", Short: "Disable a key until it is enabled again"}, func(c *call) error { return c.changeKey(petcat.DisableKey) }),
-		p.managing(&cobra.Command{Use: "enable KEY_ID", Short: "Enable a key that was disabled"}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
+		p.managing(&cobra.Command{Use: "enable KEY_ID", Short: "Enable a disabled key"}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
 		revoke,
 	)
 }
 
-// keyRecord is a key without its secret.
+// keyRecord is the record of a key, without its secret.
 func (p *program) keyRecord(k petcat.Key) record { return representation.Key(k, p.now()) }
 
-// keysOf returns the keys of an account, or of all if it is 0.
+// keysOf returns the keys of an account, or of all accounts if it is 0.
 func (c *call) keysOf(account petcat.AccountID) ([]record, error) {
 	keys, err := c.KeyPage(c.ctx(), petcat.KeyQuery{Account: account})
 	if err != nil {
 		return nil, err
 	}
-	slices.Reverse(keys) // the oldest first
+	slices.Reverse(keys) // oldest first
 	return c.keyRecords(keys)
 }
 
@@ -105,7 +104,7 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 	return records, nil
 }
 
-// listKeys lists keys of an account, which may have none.
+// listKeys prints the keys of an account, or a hint if there are none.
 func (c *call) listKeys(keys []record, account string) error {
 	return c.list(keys, "id account account_name label hint state read_only created_at expires_at successor last_used_at",
 		"There are no keys yet; create one with: petcat key create "+account)
@@ -139,13 +138,13 @@ func showKey(c *call) error {
 	return c.show(records[0])
 }
 
-// keyID returns the first argument, which arguments has checked.
+// keyID returns the first argument, which arguments has validated.
 func (c *call) keyID() petcat.KeyID {
 	id, _ := parseKeyID(c.args[0])
 	return id
 }
 
-// parseKeyID reads the id of a key that the user typed: key_34, or only its number.
+// parseKeyID parses the id of a key, such as key_34 or 34.
 func parseKeyID(s string) (petcat.KeyID, error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		s = petcat.KeyID(n).String()
@@ -187,7 +186,7 @@ func (p *program) keys(environment petcat.Environment) petcat.KeyGenerator {
 }
 
 func expiresFlag(cmd *cobra.Command) {
-	cmd.Flags().String("expires", "", "`when` it ends: after a time (90d), on a day (2027-01-31, from its beginning in UTC), or at an instant (RFC 3339); default never")
+	cmd.Flags().String("expires", "", "set the `expiry`: after a duration (90d), on a day (2027-01-31, at its beginning in UTC), or at an instant (RFC 3339); never by default")
 }
 
 // expiry returns the time of --expires, zero for never.
@@ -215,7 +214,7 @@ func rotateKey(c *call) error {
 			return secretive{}, err
 		}
 		rotated, _, err := asked.Apply(old, k.CreatedAt)
-		if err != nil { // another command changed the key meanwhile
+		if err != nil { // another command has changed the key
 			rotated = old
 		}
 		return secretive{
@@ -254,7 +253,7 @@ func findKeys(c *call) error {
 		return err
 	}
 	if len(keys) == 0 {
-		return fmt.Errorf("no key of this %s deployment is in the text, and none has it as its hint; list the keys with: petcat key list", c.Environment())
+		return fmt.Errorf("the text contains no key of this %s deployment, and is no key's hint; list the keys with: petcat key list", c.Environment())
 	}
 	records, err := c.keyRecords(keys)
 	if err != nil {
@@ -263,7 +262,7 @@ func findKeys(c *call) error {
 	return c.listKeys(records, "")
 }
 
-// leaked returns the text that may contain keys.
+// leaked returns the text to search.
 func (c *call) leaked() (text string, err error) {
 	if len(c.args) == 1 {
 		return c.args[0], nil
@@ -275,7 +274,7 @@ func (c *call) leaked() (text string, err error) {
 	return string(all), err
 }
 
-// keysIn returns the keys that a text contains, or whose hint it is.
+// keysIn returns the keys that a text contains, or with the text as their hint.
 func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
 	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
 		return c.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
@@ -285,13 +284,13 @@ func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
 }
 
 func (p *program) banCommand() *cobra.Command {
-	list := p.managing(&cobra.Command{Use: "list", Short: "List the bans in force"}, listBans)
-	list.Flags().Bool("all", false, "list the last ban of every key, ended and lifted ones too")
+	list := p.managing(&cobra.Command{Use: "list", Short: "List the active bans"}, listBans)
+	list.Flags().Bool("all", false, "list the last ban of every key, including ended and lifted ones")
 	return parent(&cobra.Command{
 		Use:   "ban",
 		Short: "List and lift the bans of keys",
-		Long: `List and lift bans. A key is banned for a while if its client keeps sending
-requests that are refused. petcat serve --bans sets whether bans are enforced.`,
+		Long: `List and lift bans. A key is banned for a time if its client keeps sending requests that
+are rejected. With petcat serve --bans shadow or off, bans are not enforced.`,
 	}, list, p.managing(&cobra.Command{Use: "lift KEY_ID", Short: "End the ban of a key now"}, liftBan))
 }
 

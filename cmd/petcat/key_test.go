@@ -13,9 +13,9 @@ import (
 	"petcat"
 )
 
-// TestSecretsNobodySaw: what makes a secret is not done, or undone, when the secret cannot be
-// printed.
-func TestSecretsNobodySaw(t *testing.T) {
+// TestUnprintableSecrets checks that a change with a secret is not made, or undone, if the secret
+// cannot be printed.
+func TestUnprintableSecrets(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	openAccount(t, data, "acme")
 	mustRun(t, "key", "create", "acme", "--data", data)
@@ -33,7 +33,7 @@ func TestSecretsNobodySaw(t *testing.T) {
 			for _, stdout := range []io.Writer{null, fullDisk{}} {
 				var errs bytes.Buffer
 				code := run(t.Context(), append(strings.Fields(c.command), "--data", data), nil, strings.NewReader(""), stdout, &errs)
-				if code != exitTryLater || !strings.Contains(errs.String(), "so nobody ") {
+				if code != exitTryLater || !strings.Contains(errs.String(), "so the secret ") {
 					t.Errorf("exit code %d: %s", code, errs.String())
 				}
 				after := mustRun(t, append(strings.Fields(c.list), "--json", "--data", data)...)
@@ -52,7 +52,7 @@ func TestSecretsNobodySaw(t *testing.T) {
 	}
 }
 
-// fullDisk is where nothing can be written.
+// fullDisk is a writer that always fails.
 type fullDisk struct{}
 
 func (fullDisk) Write(b []byte) (int, error) {

@@ -1,16 +1,14 @@
-// Command petcat is the Pet Category Service and the tool that manages it: one
-// binary, one command per task, nothing else to install.
+// Command petcat is the Pet Category Service and its management tool, in one binary.
 //
-// It contains commands and printing. The rules are in package petcat, a running node is
-// in internal/server, and storage, limits and HTTP are in the other internal packages.
-// The management commands work on the data directory or the database itself, not through
-// a running server. So they need no credentials except access to the data, and running
-// servers see their changes within a second. The commands for categories are clients of
-// the API like any other, and need a key.
+// This package contains only commands and printing. The rules are in package petcat, a running
+// node is in internal/server; storage, limits and HTTP are in other internal packages.
+// Management commands access the data directory or the database directly, not through a
+// running server. So they need no credentials except access to the data, and running servers
+// apply their changes within a second. The commands for categories are clients of the API, and
+// need a key.
 //
-// If something that a command depends on is unavailable, the command says in one sentence
-// what to do, and ends with an exit code that tells the kinds of failures apart: see
-// exit.go.
+// If a dependency is unavailable, a command prints one sentence that names the remedy, and ends
+// with an exit code for the kind of failure: see exit.go.
 package main
 
 import (
@@ -39,7 +37,7 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Environ(), os.Stdin, os.Stdout, os.Stderr))
 }
 
-// program is what all commands share: streams, environment, clock and randomness.
+// program has the streams, environment, clock and randomness that all commands share.
 type program struct {
 	environ        []string // as [os.Environ] returns it
 	stdin          io.Reader
@@ -48,11 +46,10 @@ type program struct {
 	random         io.Reader
 	// isTerminal reports whether a stream is a terminal.
 	isTerminal func(stream any) bool
-	started    bool // a command runs; what is wrong before that is wrong use
+	started    bool // a command is running; earlier errors are usage errors
 }
 
-// run runs the program and returns its exit code. It uses no other streams and no other
-// environment.
+// run runs the program and returns its exit code. It uses only these streams and this environment.
 func run(ctx context.Context, args []string, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	p := &program{
 		environ: environ, stdin: stdin, stdout: stdout, stderr: stderr,
@@ -95,32 +92,32 @@ func actor() petcat.Actor {
 	return petcat.Actor("cli:" + u.Username)
 }
 
-// rootCommand returns the whole tree of commands.
+// rootCommand returns the tree of commands.
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "petcat",
-		Short: "The Pet Category Service, and the tool that manages it",
-		Long: `The Pet Category Service, and the tool that manages it.
+		Short: "The Pet Category Service and its management tool",
+		Long: `The Pet Category Service and its management tool.
 
 First steps:
   petcat serve                              run the service on port 8080, with its data in ./data
   petcat account create acme --plan free    in another terminal: create an account
   petcat key create acme                    create its API key, which is shown once
 
-The commands that run the service, and those that manage accounts, keys and data, work on
-the data directory of --data or PETCAT_DATA, ./data by default, or on the database of
---database or PETCAT_DATABASE. A flag overrides its environment variable, which overrides
-the default; petcat config shows the effective values and where each came from.
+Commands that run the service, or that manage accounts, keys and data, use the data
+directory in --data or PETCAT_DATA, ./data by default, or the database in --database or
+PETCAT_DATABASE. A flag overrides its environment variable, which overrides the default;
+petcat config shows the effective settings and the origin of each.
 
-Exit codes: 0 success, 1 failure, 2 wrong usage, 65 bad rows in a file, 75 try again
-later, 78 bad configuration, 130 interrupted.`,
+Exit codes: 0 success, 1 failure, 2 invalid usage, 65 bad rows in a file, 75 try again
+later, 78 invalid configuration, 130 interrupted.`,
 		Version:           build().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if cmd.HasSubCommands() { // a word before the flag may be the mistake
+		if cmd.HasSubCommands() { // the mistake may be an unknown command before the flag
 			err = cmp.Or(cmd.ValidateArgs(cmd.Flags().Args()), err)
 		}
 		return err
@@ -155,17 +152,17 @@ later, 78 bad configuration, 130 interrupted.`,
 	return root
 }
 
-// Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The
-// revision is set for releases, which are built without asking git.
+// Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The revision is set for
+// releases, which are built without git.
 var (
 	version  string
 	revision string //nolint:gochecknoglobals // the linker sets it
 )
 
-// buildInfo says from what this binary was built.
+// buildInfo is the origin of this binary.
 type buildInfo struct{ Version, Revision string } // the revision is "" if unknown
 
-// build returns what the linker set, or else what the go command recorded in the binary.
+// build returns the values of the linker or, without them, those that the go command recorded.
 func build() buildInfo {
 	b := buildInfo{version, revision}
 	info, ok := debug.ReadBuildInfo()
@@ -184,7 +181,7 @@ func build() buildInfo {
 func (p *program) versionCommand() *cobra.Command {
 	return p.printing(&cobra.Command{
 		Use:   "version",
-		Short: "Show the version of this program and what it was built with",
+		Short: "Show the version and build of this program",
 	}, func(c *call) error {
 		b := build()
 		return c.show(record{kv("version", b.Version), kv("revision", representation.OrNull(b.Revision)), kv("go", runtime.Version()), kv("platform", runtime.GOOS+"/"+runtime.GOARCH)})

@@ -11,15 +11,14 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// The man pages of a release are made by a test: what makes them would weigh more in the
-// program than half of its commands.
+// A test generates the man pages of a release: in the program, the generator would be larger than
+// half of the commands.
 var (
 	manFolder  = flag.String("man", "", "keep the man pages in this folder, which exists")
 	manVersion = flag.String("man-version", "dev", "the version in the man pages")
 )
 
-// TestManPages makes a page for each command from what it says of itself. Their date is
-// SOURCE_DATE_EPOCH.
+// TestManPages generates a page for each command from its help, with the date SOURCE_DATE_EPOCH.
 func TestManPages(t *testing.T) {
 	folder := *manFolder
 	if folder == "" {
@@ -34,12 +33,12 @@ func TestManPages(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join(folder, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
 		must(t, err)
 		if !strings.Contains(string(text), cmd.Short) || !strings.Contains(string(text), "petcat "+*manVersion) {
-			t.Errorf("the page of %s lacks the short text or the version", cmd.CommandPath())
+			t.Errorf("the page of %s lacks the short help or the version", cmd.CommandPath())
 		}
 	})
 }
 
-// eachCommand calls f for what is listed in a command's help, and for itself.
+// eachCommand calls f for a command and the commands that its help lists.
 func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	f(cmd)
 	for _, child := range cmd.Commands() {
@@ -49,8 +48,8 @@ func eachCommand(cmd *cobra.Command, f func(*cobra.Command)) {
 	}
 }
 
-// asMarkdown makes long texts what the pages are made from: lines that a text indents
-// are to stay as they are.
+// asMarkdown converts long texts to Markdown, the input of the generator. Indented lines stay
+// unchanged.
 func asMarkdown(root *cobra.Command) {
 	eachCommand(root, func(cmd *cobra.Command) {
 		var lines []string

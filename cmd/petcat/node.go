@@ -18,28 +18,28 @@ func (p *program) nodeCommand() *cobra.Command {
 	}
 	return parent(&cobra.Command{
 		Use:   "node",
-		Short: "List the running servers, and take one out of rotation",
-		Long: `List the running servers of a deployment, which are called nodes, and take one out of
-rotation. A node is called by its --node-name.`,
+		Short: "List the running servers, and take them out of rotation",
+		Long: `List the running servers of a deployment, which are called nodes, and take them out of
+rotation. LABEL is a node's --node-name.`,
 	},
 		p.managing(&cobra.Command{
 			Use:   "list",
 			Short: "List the running nodes",
-			Long: `List the running nodes with their version and state, and since when they have that state.
-The states are those of /readyz: ready, degraded, unavailable, drained, draining (it
-stops), starting and failed. A node that was killed is listed for up to 15 seconds.`,
+			Long: `List the running nodes with their version, their state and its beginning. The states are
+those of /readyz: ready, degraded, unavailable, drained, draining (shutting down), starting
+and failed. A node that was killed is listed for up to 15 seconds.`,
 		}, listNodes),
 		drain(&cobra.Command{
 			Use:   "drain LABEL",
-			Short: "Let a node get no more requests",
-			Long: `Let a node get no more requests: within seconds its /readyz answers 503, so a proxy takes
-it out of rotation. It goes on to answer the requests that it gets, until it is resumed
-or restarted.`,
-		}, true, "%[1]s is drained. Bring it back with: petcat node resume %[1]s"),
+			Short: "Take a node out of rotation",
+			Long: `Take a node out of rotation: within seconds, its /readyz returns 503, so proxies send it no
+more requests. It still serves the requests that it receives. A restart or petcat node
+resume ends this.`,
+		}, true, "%[1]s is drained. Return it to rotation with: petcat node resume %[1]s"),
 		drain(&cobra.Command{
 			Use:   "resume LABEL",
-			Short: "Let a drained node get requests again: within seconds its /readyz answers 200",
-		}, false, "%s gets requests again."),
+			Short: "Return a drained node to rotation: within seconds, its /readyz returns 200",
+		}, false, "%s is back in rotation."),
 	)
 }
 
@@ -51,23 +51,23 @@ func listNodes(c *call) error {
 	return c.list(records(c, nodes), "label version state since", "No node is running.")
 }
 
-// resetLevel is the argument that ends a level which was set.
+// resetLevel is the argument that resets the level.
 const resetLevel = "reset"
 
-// logLevelCommand changes what running nodes log. Like every management command it writes
-// to the data, so only users who may write there can change the level.
+// logLevelCommand changes the log level of running nodes. Like every management command, it needs
+// write access to the data.
 func (p *program) logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Show or change the log level of all running nodes, for a time",
-		Long: `Change the lowest level that all nodes log: debug, info, warn or error. They follow
-within seconds. After the time of --for, or after petcat log-level reset, each node logs
-again as its own --log-level says. Without LEVEL, show the current level.`,
+		Long: `Change the lowest level that all nodes log: debug, info, warn or error. They apply it
+within seconds. After the time in --for, or petcat log-level reset, each node's own
+--log-level applies again. Without LEVEL, show the current level.`,
 		Example: `  petcat log-level warn --for 30m
   petcat log-level reset`,
 		ValidArgs: []string{"debug", "info", "warn", "error", resetLevel},
 	}
-	cmd.Flags().String("for", "1h", "`time` after which --log-level applies again, such as 30m")
+	cmd.Flags().String("for", "1h", "reset the level after this `time`, such as 30m")
 	return p.managing(cmd, func(c *call) error {
 		if len(c.args) == 1 {
 			if err := c.setLogLevel(c.args[0]); err != nil {
@@ -78,15 +78,15 @@ again as its own --log-level says. Without LEVEL, show the current level.`,
 		if err != nil {
 			return err
 		}
-		if !c.now().Before(until) { // each node logs as its settings say
-			return c.print(record{kv("level", nil), kv("until", nil)}, "Each node logs as its own --log-level says.")
+		if !c.now().Before(until) { // expired, or never set
+			return c.print(record{kv("level", nil), kv("until", nil)}, "Each node uses its own --log-level.")
 		}
 		name := strings.ToLower(level.String())
-		return c.print(record{kv("level", name), kv("until", until)}, "All nodes log from %s on, until %s. They follow within seconds.", name, timestamp(until))
+		return c.print(record{kv("level", name), kv("until", until)}, "All nodes use the log level %s until %s. They apply it within seconds.", name, timestamp(until))
 	})
 }
 
-// setLogLevel sets a level for the time of --for, or ends one.
+// setLogLevel sets the level for the time in --for, or resets it.
 func (c *call) setLogLevel(text string) error {
 	if text == resetLevel {
 		return c.SetLogLevel(c.ctx(), actor(), slog.LevelInfo, time.Time{})

@@ -13,44 +13,44 @@ import (
 func (p *program) operatorCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
-		Short: "Create an operator, and print a link to sign in with",
-		Long: `Create an operator, and print a link to sign in with. The link works once, for 15
-minutes. It begins with the address of the console of a node that runs, or with
---console-url. Open it where you can reach that address: with the default, on the
-machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
+		Short: "Create an operator, and print a sign-in link",
+		Long: `Create an operator, and print a sign-in link, which works once, for 15 minutes. It begins
+with --console-url, or with the console's address on a running server. Open it where that
+address is reachable: by default on the machine itself, or through a tunnel such as
+ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,
 	}, withName(createOperator), append(listeners(), "console-url")...)
 	roleFlag(create)
-	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator, and end their sessions at once"}, withName(removeOperator))
+	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator and end their sessions immediately"}, withName(removeOperator))
 	yesFlag(remove)
 	return parent(&cobra.Command{
 		Use:   "operator",
-		Short: "Create, list and remove operators, who may use the console, and tokens for programs",
-		Long: `Create, list and remove operators. An operator may use the console: the web pages on the
-admin listener of each server. Operators sign in with a link that works once, for 15
-minutes. An admin may see and change everything, a viewer may only see it. Running
-servers apply changes at once.`,
+		Short: "Create, list and remove operators of the console, and tokens for programs",
+		Long: `Create, list and remove operators. An operator may use the console, the web pages on the
+admin listener of each server, and signs in with a link that works once, for 15 minutes.
+An admin may see and change everything, a viewer may only see it. Running servers apply
+changes immediately.`,
 	},
 		create,
 		p.managing(&cobra.Command{
 			Use:   "link NAME",
-			Short: "Print another link for an operator to sign in with",
-			Long: `Print another link for an operator to sign in with. It replaces one that was not used
-yet. Sessions that are open stay open.`,
+			Short: "Print a new sign-in link for an operator",
+			Long: `Print a new sign-in link for an operator. It replaces an unused link. Open sessions stay
+open.`,
 		}, withName(linkOperator), append(listeners(), "console-url")...),
-		p.managing(&cobra.Command{Use: "list", Short: "List the operators, and how many sessions each has open"}, listOperators),
+		p.managing(&cobra.Command{Use: "list", Short: "List the operators and their number of open sessions"}, listOperators),
 		remove,
 		p.tokenCommand(),
 	)
 }
 
 func roleFlag(cmd *cobra.Command) {
-	cmd.Flags().String("role", "", "`role`: admin, who may change everything, or viewer")
+	cmd.Flags().String("role", "", "give this `role`: admin, to change everything, or viewer, to read only")
 	complete(cmd, "role", string(petcat.RoleAdmin), string(petcat.RoleViewer))
 }
 
-// withName gives a command the name that is its first argument.
+// withName passes the name in the first argument to run.
 func withName(run func(*call, petcat.OperatorName) error) func(*call) error {
 	return func(c *call) error {
 		name, err := petcat.ParseOperatorName(c.args[0])
@@ -71,9 +71,8 @@ func (p *program) tokenCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
 		Short: "Create a token for a program, and show it once",
-		Long: `Create a token for a program, and show it once. NAME is the token's own; it needs no
-operator. If the token cannot be printed, none that works is left behind, and the exit
-code is 75.`,
+		Long: `Create a token for a program, and show it once. NAME is the name of the token, not of an
+operator. If the token cannot be printed, it is revoked, and the exit code is 75.`,
 		Example: `  petcat operator token create ci --role admin --expires 90d`,
 	}, withName(createToken))
 	roleFlag(create)
@@ -83,11 +82,11 @@ code is 75.`,
 	return parent(&cobra.Command{
 		Use:   "token",
 		Short: "Create, list and revoke tokens of the management API",
-		Long: `Create, list and revoke the bearer tokens with which programs call the management API,
-/admin/v1 on the admin listener. A token is shown once; only a hash of it is stored.`,
+		Long: `Create, list and revoke the bearer tokens of programs for the management API, /admin/v1 on
+the admin listener. A token is shown once; only a hash of it is stored.`,
 	},
 		create,
-		p.managing(&cobra.Command{Use: "list", Short: "List the tokens, revoked ones included"}, listTokens),
+		p.managing(&cobra.Command{Use: "list", Short: "List the tokens, including revoked ones"}, listTokens),
 		revoke,
 	)
 }
@@ -116,7 +115,7 @@ func createToken(c *call, name petcat.OperatorName) error {
 		t, err := c.CreateToken(c.ctx(), actor(), name, role, expires, token.Hash)
 		return secretive{
 			record:   append(c.tokenRecord(t), kv("token", token.Secret.Reveal())),
-			sentence: fmt.Sprintf("%s is a token of the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
+			sentence: fmt.Sprintf("%s is a token with the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
 			secret:   token.Secret.Reveal(),
 			undo: func() error {
 				_, err := c.RevokeToken(c.ctx(), actor(), name)
@@ -161,10 +160,10 @@ func linkOperator(c *call, name petcat.OperatorName) error {
 		end, err := c.CreateLink(c.ctx(), actor(), petcat.Subject{Operator: name}, link)
 		return record{kv("name", string(name)), kv("link_ends_at", end)}, end, err
 	}
-	return c.showLink(name, create, func() error { return nil }) // nobody can use it
+	return c.showLink(name, create, func() error { return nil }) // the link cannot be used without its token
 }
 
-// showLink creates a link for an operator to sign in with, and shows it.
+// showLink creates a sign-in link for an operator, and shows it.
 func (c *call) showLink(name petcat.OperatorName, create func(petcat.TokenHash) (record, time.Time, error), undo func() error) error {
 	base, err := c.consoleURL()
 	if err != nil {
@@ -185,7 +184,7 @@ func (c *call) showLink(name petcat.OperatorName, create func(petcat.TokenHash) 
 	})
 }
 
-// consoleURL returns where browsers find the console.
+// consoleURL returns the URL of the console for browsers.
 func (c *call) consoleURL() (string, error) {
 	url := c.urlOf(c.settings.ConsoleURL, "--admin-listen", func(n petcat.Node) string { return n.ConsoleURL })
 	if url != "" {

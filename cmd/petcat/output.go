@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -18,18 +18,18 @@ import (
 	"petcat/internal/representation"
 )
 
-// record is what a command prints of one thing: a JSON object, lines, or a row of a table. In
-// text, created_at becomes created or CREATED, and per_minute becomes per minute or PER MINUTE.
+// record is printed as a JSON object, as lines, or as a row of a table. In text, created_at becomes
+// created or CREATED, and per_minute becomes per minute or PER MINUTE.
 type record = representation.Record
 
 func kv(name string, value any) representation.Member { return representation.KV(name, value) }
 
-// shown returns a value that has another form in text than in JSON.
+// shown returns a value whose text differs from its JSON.
 func shown(value any, text string) representation.Shown {
 	return representation.Shown{Value: value, Text: text}
 }
 
-// text returns a value as people see it.
+// text returns the text of a value.
 func text(value any) string {
 	if v, ok := value.(representation.Shown); ok {
 		return v.Text
@@ -40,12 +40,12 @@ func text(value any) string {
 	return "-"
 }
 
-// label returns the name of a field as people see it.
+// label returns the text of a member's name.
 func label(name string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(name, "_at"), "_", " ")
 }
 
-// show prints a record: a JSON document, or one line for each field.
+// show prints a record as a JSON document, or one line per member.
 func (c *call) show(r record) error {
 	if c.asJSON {
 		return c.printJSON(r)
@@ -57,8 +57,8 @@ func (c *call) show(r record) error {
 	return c.printColumns(lines)
 }
 
-// list prints records: a JSON array, or a table with the named columns, separated by blanks.
-// none is the sentence for no records.
+// list prints records as a JSON array, or as a table with the columns, which are separated by
+// blanks. Without records, it prints none instead of the table.
 func (c *call) list(records []record, columns, none string) error {
 	switch {
 	case c.asJSON:
@@ -84,7 +84,7 @@ func (c *call) list(records []record, columns, none string) error {
 	return c.printColumns(rows)
 }
 
-// records returns the records of values of the domain.
+// records returns the records of domain values.
 func records[T any](c *call, all []T) []record {
 	return recordsOf(all, func(v T) record {
 		r, _ := representation.Of(v, c.now()).(record)
@@ -100,7 +100,7 @@ func recordsOf[T any](all []T, of func(T) record) (records []record) {
 	return records
 }
 
-// collect returns everything that each reads.
+// collect returns all values that each yields.
 func collect[T any](each func(func(T) error) error) (all []T, err error) {
 	err = each(func(v T) error {
 		all = append(all, v)
@@ -125,23 +125,23 @@ func (c *call) print(document any, format string, args ...any) error {
 	return c.say(format, args...)
 }
 
-// secretive is what a command has made of which it shows a secret once.
+// secretive is something new with a secret, which is shown once.
 type secretive struct {
 	record   record // with the secret
 	sentence string // for people, before the secret
 	secret   string
-	// undo undoes it if the secret could not be printed. If that fails, too, remedy says
-	// what to do.
+	// undo is called if the secret could not be printed. If undo fails, too, remedy tells the
+	// user how to undo it.
 	undo   func() error
 	remedy string
 }
 
-// showOnce makes something that has a secret, and shows it. It makes nothing if the secret
-// would be lost, and undoes it if the secret could not be printed.
+// showOnce calls produce and prints the secret. If stdout is not writable, it does not call produce;
+// if printing fails, it undoes the change.
 func (c *call) showOnce(produce func() (secretive, error)) error {
-	outliveReaders() // so that it can be undone
+	outliveReaders() // to be able to undo the change
 	if err := c.writable(); err != nil {
-		return tryLaterf("%w, so nobody could see the secret; nothing was changed", err)
+		return tryLaterf("%w, so the secret would be lost; nothing was changed", err)
 	}
 	made, err := produce()
 	if err != nil {
@@ -150,19 +150,19 @@ func (c *call) showOnce(produce func() (secretive, error)) error {
 	if c.asJSON {
 		err = c.printJSON(made.record)
 	} else {
-		err = errors.Join(c.say("%s", made.sentence), c.say(""), c.say("%s", made.secret))
+		err = cmp.Or(c.say("%s", made.sentence), c.say(""), c.say("%s", made.secret))
 	}
 	if err == nil {
 		return nil
 	}
 	if undoErr := made.undo(); undoErr != nil {
-		return tryLaterf("%w, so nobody has seen the secret, and the change could not be undone (%s); %s", err, explain(undoErr), made.remedy)
+		return tryLaterf("%w, so the secret is lost, and the change could not be undone (%s); %s", err, explain(undoErr), made.remedy)
 	}
-	return tryLaterf("%w, so nobody has seen the secret, which is void; run the command again with another output", err)
+	return tryLaterf("%w, so the secret is lost, and the change was undone; run the command again with another output", err)
 }
 
-// writable returns an error if what is written to stdout would be lost. A closed stdout is the
-// null device to Go.
+// writable returns an error if output to stdout would be lost. Go opens the null device for a closed
+// stdout.
 func (p *program) writable() error {
 	if f, ok := p.stdout.(*os.File); ok {
 		info, err := f.Stat()
@@ -175,7 +175,7 @@ func (p *program) writable() error {
 	return written(err)
 }
 
-// printJSON writes v as the only thing on stdout.
+// printJSON writes v as a JSON document to stdout.
 func (p *program) printJSON(v any) error {
 	document, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -185,7 +185,7 @@ func (p *program) printJSON(v any) error {
 	return written(err)
 }
 
-// printColumns writes rows in aligned columns. Cells are made printable.
+// printColumns writes rows in aligned columns, and makes their cells printable.
 func (p *program) printColumns(rows [][]string) error {
 	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
@@ -197,7 +197,7 @@ func (p *program) printColumns(rows [][]string) error {
 	return written(w.Flush())
 }
 
-// say writes one line to stdout. It is made printable.
+// say writes one line to stdout, and makes it printable.
 func (p *program) say(format string, args ...any) error {
 	_, err := fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...)))
 	return written(err)
@@ -220,9 +220,8 @@ func counted(n int64, one, several string) string {
 	return humanize.Comma(n) + " " + english.PluralWord(int(n), one, several)
 }
 
-// printable returns s with everything escaped that could make a terminal do more than show
-// it: control characters, which begin escape sequences; marks that change the direction of
-// text; and line breaks. Bytes that are not UTF-8 are replaced.
+// printable returns s safe for a terminal: it escapes control characters, marks that change the
+// direction of text, and line breaks, and replaces invalid UTF-8.
 func printable(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -235,5 +234,5 @@ func printable(s string) string {
 	return b.String()
 }
 
-// timestamp returns a time as it is printed: RFC 3339, UTC, whole seconds, rounded down.
+// timestamp formats a time as RFC 3339 in UTC, rounded down to whole seconds.
 func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

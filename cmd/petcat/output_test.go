@@ -26,7 +26,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-func TestTableOfHostileNamesStaysATable(t *testing.T) {
+func TestTableEscapesControlCharacters(t *testing.T) {
 	var out strings.Builder
 	p := &program{stdout: &out}
 	must(t, p.printColumns([][]string{{"ID", "NAME"}, {"acct_1", "a\tb\nacct_2\x1b]0;owned\a"}}))

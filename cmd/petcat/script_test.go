@@ -9,13 +9,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain lets the scripts run this very program: the test binary starts as
-// petcat when it is called so.
+// TestMain lets scripts run this program: if the test binary is called petcat, it runs petcat.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"petcat": main})
 }
 
-// TestScript runs testdata/script/*.txtar: what a user types and sees.
+// TestScript runs the commands in testdata/script/*.txtar and checks their output.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
@@ -32,8 +31,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// changing is what differs from run to run, with what stands for it, of the same
-// width.
+// changing matches text that differs between runs, and has its replacement of the same width.
 var changing = []struct {
 	pattern *regexp.Regexp
 	name    string
@@ -48,8 +46,8 @@ var changing = []struct {
 	{regexp.MustCompile(`"hint": "[0-9A-Za-z]{4}"`), `"hint": "hint"`},
 }
 
-// shows FILE: the last command printed what FILE holds, but for times and keys.
-// Blanks at the ends of lines do not count.
+// shows FILE checks that the last command printed the content of FILE, apart from times, keys and
+// trailing blanks.
 func shows(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: shows FILE")
@@ -71,8 +69,8 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// exits CODE COMMAND...: the command ends with exactly this code, and, when it
-// is not 0, prints one line on stderr and nothing else.
+// exits CODE COMMAND... checks the exit code of a command and, if it is not 0, that the command
+// prints exactly one line, on stderr.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND...")

@@ -28,17 +28,18 @@ func (p *program) serveCommand() *cobra.Command {
 	return p.serving(&cobra.Command{
 		Use:   "serve",
 		Short: "Run the service",
-		Long: `Run the service until it receives SIGTERM or SIGINT. Then it reports that it is not
-ready, stops accepting connections a second later, finishes the requests in flight
-and closes its store. A second signal ends it at once. SIGHUP stops it alike on a
-terminal; elsewhere it rereads the TLS certificate, and the service goes on.
+		Long: `Run the service until it receives SIGTERM or SIGINT. It then reports on /readyz that it is
+draining, stops accepting connections a second later, finishes the requests in flight and
+closes its store. A second signal ends it immediately. If it is attached to a terminal,
+SIGHUP stops it, too; otherwise, SIGHUP is only logged. The files of --tls-cert and
+--tls-key are reloaded when they change; no signal is needed.
 
-If there is no deployment where --data or --database points, serve creates one, for
-the environment that --environment names, except with --init=false.`,
+If there is no deployment at --data or --database, serve creates one for --environment,
+unless --init is false.`,
 	}, func(c *call) error { return c.serve(func(*server.Node) error { return nil }) })
 }
 
-// serving completes a command that runs the service, with its settings.
+// serving completes a command that runs the service, and loads its settings.
 func (p *program) serving(cmd *cobra.Command, run func(*call) error) *cobra.Command {
 	registerFlags(cmd)
 	return p.command(cmd, func(c *call) (err error) {
@@ -49,8 +50,7 @@ func (p *program) serving(cmd *cobra.Command, run func(*call) error) *cobra.Comm
 	})
 }
 
-// serve runs the service until a signal comes, or the node cannot go on. When the node is
-// ready, serve calls ready.
+// serve runs the service until a signal or a fatal error. It calls ready when the node is ready.
 func (c *call) serve(ready func(*server.Node) error) error {
 	outliveReaders()
 	ends := []os.Signal{syscall.SIGTERM, os.Interrupt}
@@ -74,7 +74,7 @@ func (c *call) serve(ready func(*server.Node) error) error {
 		Settings: c.settings, Clock: c.clock, Log: log, Version: build().Version, Revision: build().Revision, Environ: config.Variables(c.environ),
 	})
 	if err != nil && ctx.Err() != nil {
-		return nil // stopped during the start, as asked
+		return nil // stopped by a signal during the start
 	} else if err != nil {
 		return err
 	}
@@ -87,9 +87,8 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	if err = ready(n); err == nil {
 		err = n.Run(ctx, hangup)
 	}
-	// A second signal must end the process: so no handler may be left for it by the time
-	// /readyz says that the node is draining. If the node stops without a signal, the
-	// handler stays until the first one.
+	// A second signal must end the process, so the handler must be gone before /readyz reports
+	// draining. If the node stops without a signal, the handler stays until the first one.
 	if ctx.Err() != nil {
 		stop()
 	}
@@ -97,8 +96,8 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	return errors.Join(err, n.Shutdown(ctx))
 }
 
-// devAccount is the name of the account and of the operator of petcat dev. devKeyFile, in
-// the data directory, contains the key, so that each start can show it again.
+// devAccount is the name of the account and of the operator of petcat dev. devKeyFile in the data
+// directory contains the key, which each start shows.
 const (
 	devAccount = "dev"
 	devKeyFile = "dev-key"
@@ -108,10 +107,10 @@ func (p *program) devCommand() *cobra.Command {
 	return p.serving(&cobra.Command{
 		Use:   "dev",
 		Short: "Run the service to try it out, with an account and a key",
-		Long: `Run the service to try it out, with an account named dev on the Free plan, a key for it,
-and an operator named dev. The key is kept in the data directory, readable only by this
-user, and printed at each start with example requests and links to the customer's page
-and the console. Do not use it in production.`,
+		Long: `Run the service to try it out, with an account named dev on the Free plan, its key, and an
+operator named dev. The key is stored in the data directory, readable only by this user,
+and printed at each start with example requests and links to the customer's page and the
+console. Do not use it in production.`,
 	}, func(c *call) error {
 		c.settings.CustomerPages = c.settings.CustomerPages || !isGiven(c.settings, "--customer-pages")
 		return c.serve(c.welcome)
@@ -155,8 +154,8 @@ Stop it with Ctrl-C.
 	return err
 }
 
-// devLinks returns links to the customer's page of an account, and to the console for the
-// operator dev, whom it creates if needed.
+// devLinks returns links to the customer's page of an account, and to the console for the operator
+// dev, which it creates if needed.
 func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, operator string, err error) {
 	forCustomer, err := petcat.GenerateToken(c.random)
 	forOperator, otherErr := petcat.GenerateToken(c.random)
@@ -173,8 +172,8 @@ func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, ope
 	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }
 
-// devKey returns the key in the file and its account, whatever its name is now. If the key does
-// not work, devKey makes one for the account dev, and writes it into the file.
+// devKey returns the key in the file and its account, which may have been renamed. If the key is not
+// valid, devKey creates one for the account dev and writes it into the file.
 func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret, err error) {
 	path := filepath.Join(c.settings.Data, devKeyFile)
 	text, err := os.ReadFile(path) // #nosec G304 -- the operator's own data directory

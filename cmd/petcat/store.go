@@ -18,28 +18,27 @@ import (
 	"petcat/internal/sqlite"
 )
 
-// store is what the commands need of the data.
+// store is the data, as commands use it.
 type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.ManagementStore
 	petcat.OperatorStore
-	// UndoRotation makes a key what it was before its rotation, and revokes its successor.
+	// UndoRotation restores a key to its state before a rotation, and revokes its successor.
 	UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error
 	backup.Source
-	// Integrity returns one sentence for each damage that the database finds.
+	// Integrity returns one sentence for each damage that the database reports.
 	Integrity(ctx context.Context) (findings []string, err error)
-	// LogLevel and SetLogLevel read and set the log level of all nodes, and when it ends.
+	// LogLevel and SetLogLevel read and set the log level of all nodes, and its end.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
-	// Environment returns the environment that the data belongs to: keys are
-	// made for it.
+	// Environment returns the environment of the data and its keys.
 	Environment() petcat.Environment
 	Dataset() string
 	doctor.Store
 	Close() error
 }
 
-// open opens the data, which servers and other commands may have open too. Only init may create
-// a deployment: a command with the wrong location must not create keys that no server knows.
+// open opens the data, also while servers and other commands use it. Only init may create a
+// deployment: a command with a wrong location must not create keys that no server knows.
 func (c *call) open(mayCreate bool) (err error) {
 	if c.settings, err = c.storeSettings(c.cmd); err != nil {
 		return err
@@ -51,7 +50,7 @@ func (c *call) open(mayCreate bool) (err error) {
 func (p *program) openStore(ctx context.Context, settings config.Settings, mayCreate bool) (store, error) {
 	environment := settings.Environment
 	if !isGiven(settings, "--environment") {
-		environment = "" // the data's own, or the default for fresh data
+		environment = "" // the environment of the data, or the default for new data
 	}
 	if !settings.UsesSQLite() {
 		return opened(postgres.Open(ctx, postgres.Options{
@@ -65,7 +64,7 @@ func (p *program) openStore(ctx context.Context, settings config.Settings, mayCr
 	return opened(sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock}))
 }
 
-// opened returns a nil store with an error.
+// opened returns a nil interface with an error.
 func opened[S store](st S, err error) (store, error) {
 	if err != nil {
 		return nil, err
@@ -73,8 +72,8 @@ func opened[S store](st S, err error) (store, error) {
 	return st, nil
 }
 
-// loadSettings returns the settings of a command. It warns of variables that look like
-// settings but are not.
+// loadSettings returns the settings of a command. It warns about unknown variables that look like
+// settings.
 func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 	if names := config.UnknownVariables(p.environ); len(names) > 0 {
 		p.warn("unknown setting %s; list all settings with: petcat config", strings.Join(names, ", "))
@@ -82,9 +81,8 @@ func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 	return config.Load(cmd.Flags(), p.environ)
 }
 
-// storeSettings returns the settings of a management command. A flag that names a directory
-// while the environment names a database is ambiguous. It is refused, so that a command
-// that is meant for one deployment does not change another.
+// storeSettings returns the settings of a management command. It rejects a flag with a directory if
+// the environment has a database, because the command could change the wrong deployment.
 func (p *program) storeSettings(cmd *cobra.Command) (config.Settings, error) {
 	settings, err := p.loadSettings(cmd)
 	if err == nil && cmd.Flags().Changed("data") && !cmd.Flags().Changed("database") && !settings.UsesSQLite() {
@@ -93,7 +91,7 @@ func (p *program) storeSettings(cmd *cobra.Command) (config.Settings, error) {
 	return settings, err
 }
 
-// place returns where the data is, for messages.
+// place returns the location of the data, for messages.
 func place(s config.Settings) string {
 	if !s.UsesSQLite() {
 		return "the PostgreSQL database at " + postgres.Place(s.Database)
@@ -108,9 +106,9 @@ func (p *program) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create an empty deployment before the first start",
-		Long: `Create an empty deployment, so that accounts can be created before the first start. The
-environment is stored with the data and cannot be changed later. If a deployment for
-that environment exists already, nothing is changed.`,
+		Long: `Create an empty deployment, for example to create accounts before the first start. The
+environment is stored with the data and cannot be changed later. If a deployment for that
+environment already exists, nothing is changed.`,
 		Example: `  petcat init --data /var/lib/petcat --environment staging`,
 	}
 	registerFlags(cmd, "data", "database", "environment")
@@ -120,15 +118,16 @@ that environment exists already, nothing is changed.`,
 func (p *program) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Migrate the data of an older version",
-		Long: `Migrate the schema to this version, as everything of this version does that opens the
-data. Migrations only add, so servers of the older version run on, and can be started.`,
+		Short: "Migrate the data from an older version",
+		Long: `Migrate the schema to this version. Any other command of this version that opens the data
+does the same. Migrations only add to the schema, so servers of the older version continue
+to run, and can be started.`,
 	}
 	registerFlags(cmd, "data", "database")
 	return p.printing(cmd, func(c *call) error { return c.prepare(false, "The %s deployment in %s is up to date.") })
 }
 
-// prepare opens the data, and prints where it is.
+// prepare opens the data and prints its location.
 func (c *call) prepare(mayCreate bool, sentence string) error {
 	if err := c.open(mayCreate); err != nil {
 		return err

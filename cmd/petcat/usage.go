@@ -14,32 +14,32 @@ import (
 func (p *program) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [ACCOUNT]",
-		Short: "Show how many requests an account made, and how many were refused",
-		Long: `Show the usage history of an account, or of all accounts together: the admitted
-requests, the refused ones by reason, failures, and the bytes of the response bodies.
+		Short: "Show the admitted and rejected requests of accounts",
+		Long: `Show the usage history of an account, or of all accounts together: admitted requests,
+rejected requests by reason, failures, and the size of the response bodies in bytes.
 
 Days are kept for two years, hours for 30 days. All times are in UTC. Requests appear
-within two seconds. A period is incomplete if a server was killed in it, and may have
-lost the requests of its last second.`,
+within two seconds. A period is incomplete if a server was killed in it, because the
+requests of the last second may be lost.`,
 		Example: `  petcat usage acme
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv
   petcat usage --top 5 --from 7d`,
 	}
-	cmd.Flags().String("by", "day", "the `period` of each line: day or hour")
-	cmd.Flags().String("from", "", "only periods that begin at this `time` or later: a time ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); 30 days, or with --by hour one day, before --to by default")
-	cmd.Flags().String("to", "", "only periods that begin before this `time`; now by default")
+	cmd.Flags().String("by", "day", "print one line per `period`: day or hour")
+	cmd.Flags().String("from", "", "show periods that begin at this `time` or later: a duration ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
+	cmd.Flags().String("to", "", "show periods that begin before this `time`; now by default")
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
-	cmd.Flags().Int("top", 0, "compare accounts: the `N` with the most requests")
+	cmd.Flags().Int("top", 0, "show the `N` accounts with the most requests")
 	cmd.Flags().Lookup("top").NoOptDefVal = "10"
-	cmd.Flags().Bool("refused", false, "with --top: those with the most refused requests")
+	cmd.Flags().Bool("refused", false, "with --top, show the accounts with the most rejected requests")
 	complete(cmd, "by", "day", "hour")
 	return p.managing(cmd, showUsage)
 }
 
 func showUsage(c *call) error {
 	if c.is("csv") && (c.asJSON || c.given("top")) {
-		return usageErrorf("--csv goes with neither --json nor --top; choose one")
+		return usageErrorf("--csv cannot be combined with --json or --top; choose one")
 	}
 	if c.given("top") {
 		return c.showTop()
@@ -69,14 +69,14 @@ func showUsage(c *call) error {
 	return c.printUsage(h, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
 }
 
-// showTop compares accounts.
+// showTop prints the accounts with the most requests.
 func (c *call) showTop() error {
 	q, err := c.usageQuery(petcat.AllAccounts)
 	if err != nil {
 		return err
 	}
 	text := c.text("top")
-	if len(c.args) == 1 { // --top N, which is --top=N
+	if len(c.args) == 1 { // --top N means --top=N
 		text = c.args[0]
 	}
 	limit, err := strconv.Atoi(text)
@@ -91,8 +91,8 @@ func (c *call) showTop() error {
 		fmt.Sprintf("There are no such requests from %s to %s.", timestamp(q.From), timestamp(q.To)))
 }
 
-// printUsage prints a usage history for people, and which requests may be missing in it. none
-// is the sentence for no requests.
+// printUsage prints a usage history as a table, with warnings about gaps. Without requests, it prints
+// none.
 func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 	periods, total := recordsOf(h.Periods, representation.Period), petcat.UsagePeriod{}
 	for _, p := range h.Periods {
@@ -102,12 +102,12 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 		periods = append(periods, append(record{kv("begin", "total")}, representation.Period(total)[1:]...))
 	}
 	for _, g := range h.Gaps {
-		c.warn("requests that a server answered after %s may be missing: it was killed, which was noticed at %s", timestamp(g.From), timestamp(g.Until))
+		c.warn("requests after %s may be missing, because a server was killed; this was detected at %s", timestamp(g.From), timestamp(g.Until))
 	}
 	return c.list(periods, "begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete", none)
 }
 
-// usageQuery returns the part of the history of an account that the flags ask for.
+// usageQuery returns the query for the usage of an account that the flags describe.
 func (c *call) usageQuery(account petcat.AccountID) (q petcat.UsageQuery, err error) {
 	from, err := c.time("from", c.ago)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c *call) usageQuery(account petcat.AccountID) (q petcat.UsageQuery, err er
 	}
 	q, err = petcat.ParseUsageQuery(account, petcat.UsageStep(c.text("by")), from, to, c.now())
 	if err != nil {
-		err = usageErrorf("--%s", explain(err)) // it begins with the name of the flag
+		err = usageErrorf("--%s", explain(err)) // the message begins with the flag's name
 	}
 	return q, err
 }
