@@ -103,7 +103,7 @@ func one[T any](c Conn, into columns[T], missing error, query string, args ...an
 const RowsInStatement = 64
 
 // execRows writes rows in order, by statements with the given beginning and end, of at most size
-// rows each. The sizes are powers of two, to prepare few statements.
+// rows each. size must be a power of two, so that there are few statements to prepare.
 func execRows(c Conn, size int, begin, end string, rows [][]any) error {
 	for ; len(rows) > 0; size /= 2 {
 		var statements [][]any

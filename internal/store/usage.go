@@ -80,7 +80,7 @@ func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64
 
 // Usage implements [petcat.UsageStore].
 func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error) {
-	// A single statement counts hours once that other transactions merge into days.
+	// Other transactions merge hours into days. A single statement counts each hour once.
 	const (
 		query = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)
 			SELECT 3600000 * (u.hour - u.hour % ?) AS period, ` + sums + ` FROM (
