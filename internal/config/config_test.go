@@ -314,7 +314,7 @@ The libpq variables (` + "`PGHOST`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE`" + ` and
 ` + "`petcat category`" + ` reads the service's URL from ` + "`--url` or `PETCAT_URL` (`" + DefaultServiceURL + "`)" + `, and the key from ` + "`PETCAT_API_KEY` or the file that `PETCAT_API_KEY_FILE`" + ` names.
 
 A node sends traces and metrics over OTLP (http/protobuf) if ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + ` or its variant for one signal is set. The other variables of the OpenTelemetry SDK apply; ` + "`OTEL_TRACES_EXPORTER=none`" + ` and ` + "`OTEL_METRICS_EXPORTER=none`" + ` disable one signal.
-A node notifies the supervisor that sets ` + "`NOTIFY_SOCKET`" + ` (systemd does) when it is ready and when it stops, and with ` + "`WATCHDOG_USEC`" + `, periodically, that it runs.
+A node notifies the supervisor that sets ` + "`NOTIFY_SOCKET`" + ` (systemd does) when it is ready and when it stops. With ` + "`WATCHDOG_USEC`" + `, it also sends watchdog notifications.
 `)
 	if *update {
 		must(t, os.WriteFile(name, []byte(text.String()), 0o644))

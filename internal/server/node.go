@@ -54,9 +54,8 @@ type Options struct {
 	// The log, the metrics, the console and backups contain Version; the metrics contain
 	// Revision.
 	Version, Revision string
-	// Environ are the environment variables. The node reads NOTIFY_SOCKET and
-	// WATCHDOG_USEC (systemd) and the
-	// OTEL_ variables (OpenTelemetry).
+	// Environ are the environment variables. The node reads NOTIFY_SOCKET and WATCHDOG_USEC
+	// (systemd), and the OTEL_ variables (OpenTelemetry).
 	Environ map[string]string
 }
 
