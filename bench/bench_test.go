@@ -9,7 +9,7 @@ import (
 	"petcat/internal/sqlite"
 )
 
-func TestRatesAreRead(t *testing.T) {
+func TestWrkRate(t *testing.T) {
 	if rate, err := wrkRate("  93 requests in 1.00s\nRequests/sec:  12345.60\n"); err != nil || rate != 12345.6 {
 		t.Error(rate, err)
 	}

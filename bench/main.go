@@ -1,5 +1,5 @@
-// Command bench measures petcat beside the least that the same responses can cost, and
-// beside PocketBase. README.md tells how, and how to read what it prints.
+// Command bench compares petcat with a bare HTTP server that sends the same responses, and
+// with PocketBase. README.md explains how to run it and how to read its output.
 package main
 
 import (
@@ -31,9 +31,9 @@ func main() {
 type bench struct {
 	quick    bool
 	rounds   int
-	duration time.Duration // of each round, in whole seconds
-	root     string        // of petcat's source
-	work     string        // directory of databases, programs and logs
+	duration time.Duration // of each round, a whole number of seconds
+	root     string        // root of petcat's source
+	work     string        // directory for databases, programs and logs
 	revision string
 	report   report
 	running  []*process // of the group
@@ -67,15 +67,15 @@ func groupNames() string {
 
 func run(ctx context.Context) (err error) {
 	b := &bench{rounds: 5, duration: 3 * time.Second}
-	only := flag.String("only", "", "run one `group`: "+groupNames())
-	flag.BoolVar(&b.quick, "quick", false, "two rounds of a second and a tenth of the data: shows that everything works, the numbers are noise")
+	only := flag.String("only", "", "run only one `group`: "+groupNames())
+	flag.BoolVar(&b.quick, "quick", false, "run two one-second rounds with a tenth of the data: a smoke test, the numbers are noise")
 	flag.Parse()
 	selected := groups
 	if *only != "" {
 		selected = slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return g.name != *only })
 	}
 	if len(selected) == 0 || flag.NArg() > 0 {
-		return errors.New("unknown group or argument; -only takes one of " + groupNames())
+		return errors.New("unknown group or argument; -only accepts one of " + groupNames())
 	}
 	if b.quick {
 		b.rounds, b.duration = 2, time.Second
@@ -87,7 +87,7 @@ func run(ctx context.Context) (err error) {
 
 	failed := b.runGroups(ctx, selected)
 	if ctx.Err() != nil {
-		return errors.New("stopped; nothing was written")
+		return errors.New("interrupted; no results were written")
 	}
 	fmt.Print(markdown(b.report.table()))
 	dir := "results"
@@ -97,8 +97,8 @@ func run(ctx context.Context) (err error) {
 	return errors.Join(failed, b.report.write(dir, b.about(ctx)))
 }
 
-// runGroups lets the other groups run when one fails: its failure is a row, and an error in
-// the end.
+// runGroups runs all groups even if some fail. A failed group becomes a row of the report, and
+// its error is returned at the end.
 func (b *bench) runGroups(ctx context.Context, selected []group) error {
 	var failed []error
 	for _, g := range selected {
@@ -117,7 +117,7 @@ func (b *bench) runGroups(ctx context.Context, selected []group) error {
 	return errors.Join(failed...)
 }
 
-// prepare installs what is missing where it may, and builds the programs.
+// prepare installs missing tools if it has the permissions, and builds the programs.
 func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.root, err = filepath.Abs(".."); err != nil {
 		return err
@@ -128,13 +128,13 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.work, err = os.MkdirTemp("", "petcat-bench-"); err != nil {
 		return err
 	}
-	// PostgreSQL runs as another user where this is root, in a directory below.
+	// If this process is root, PostgreSQL runs as another user, in a subdirectory.
 	if err := os.Chmod(b.work, 0o711); err != nil { //nolint:gosec // see above
 		return err
 	}
-	revision, _ := exec.CommandContext(ctx, "git", "-C", b.root, "describe", "--always", "--dirty").Output() // none outside of Git
+	revision, _ := exec.CommandContext(ctx, "git", "-C", b.root, "describe", "--always", "--dirty").Output() // empty outside a Git repository
 	b.revision = strings.TrimSpace(string(revision))
-	say("== building petcat, the bare server and PocketBase (the first time takes minutes)")
+	say("== building petcat, the bare server and PocketBase (takes minutes the first time)")
 	for name, dir := range map[string]string{"petcat": "cmd/petcat", "bare": "bench/bare", "pocketbase": "bench/pocketbase"} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+b.revision, "-o", b.program(name), ".")
 		cmd.Dir, cmd.Env = filepath.Join(b.root, dir), append(os.Environ(), "CGO_ENABLED=0")
@@ -145,7 +145,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// program returns the path of a program that was built.
+// program returns the path of a built program.
 func (b *bench) program(name string) string { return filepath.Join(b.work, name+"-program") }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -16,28 +16,28 @@ import (
 	"time"
 )
 
-// connections is how many clients ask at once, everywhere.
+// connections is the number of concurrent clients in every measurement.
 const connections = 64
 
-// subject is what is measured beside others.
+// subject is one side of a comparison.
 type subject struct {
 	name string
 	unit string
-	// measure runs for so long, and returns the rate or whatever the unit says.
+	// measure runs for d and returns the result in the subject's unit, usually a rate.
 	measure func(ctx context.Context, d time.Duration) (float64, error)
 }
 
-// series is what a subject's rounds gave.
+// series is the results of a subject's rounds.
 type series struct {
 	name, unit string
 	values     []float64
 }
 
-// inTurns measures subjects in alternation, A B C A B C, so that what the machine does
-// meanwhile meets all of them.
-func (b *bench) inTurns(ctx context.Context, subjects ...subject) ([]series, error) {
+// interleave measures subjects in the order A B C A B C, so that other load on the machine
+// affects all of them.
+func (b *bench) interleave(ctx context.Context, subjects ...subject) ([]series, error) {
 	all := make([]series, len(subjects))
-	for round := range b.rounds + 1 { // the first warms up
+	for round := range b.rounds + 1 { // the first is a warm-up
 		for i, s := range subjects {
 			value, err := s.measure(ctx, b.duration)
 			if err != nil {
@@ -53,22 +53,22 @@ func (b *bench) inTurns(ctx context.Context, subjects ...subject) ([]series, err
 	return all, nil
 }
 
-// request is what is sent again and again.
+// request is the request that a measurement repeats.
 type request struct {
 	method, url string
 	header      []string // "Name: value"
 	body        string
-	status      int // that every response has
+	status      int // the expected status
 }
 
-// answer is a response to one request.
+// answer is the response to a request.
 type answer struct {
 	header http.Header
 	body   []byte
-	wire   []byte // all of it
+	wire   []byte // the whole response
 }
 
-// send sends the request once, and insists on the status.
+// send sends the request once. A response with another status is an error.
 func (r request) send(ctx context.Context) (a answer, err error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url, strings.NewReader(r.body))
 	if err != nil {
@@ -123,8 +123,8 @@ func (b *bench) wrk(name string, r request) subject {
 	}}
 }
 
-// wrkRate reads the rate from what wrk prints. Requests without a response, or with one of
-// 400 and above, are an error: they are not what was to be measured.
+// wrkRate reads the rate from wrk's output. Requests without a response, or with a status of
+// 400 or above, are an error, because the rate would then measure something else.
 func wrkRate(text string) (float64, error) {
 	for _, problem := range []string{"Socket errors:", "Non-2xx or 3xx responses:"} {
 		if strings.Contains(text, problem) {
@@ -145,7 +145,7 @@ func number(pattern string) func(string) (float64, error) {
 	}
 }
 
-// output runs a program and reads a number from what it prints.
+// output runs a program and reads a number from its output.
 func output(cmd *exec.Cmd, read func(string) (float64, error)) (float64, error) {
 	out, err := cmd.CombinedOutput()
 	if err != nil {

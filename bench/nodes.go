@@ -15,8 +15,8 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// decisions compares decisions of limiters that count in PostgreSQL with what it can at
-// most do: a statement without any work.
+// decisions compares limiters that count in PostgreSQL with the database's upper bound: a
+// statement that does no work.
 func (b *bench) decisions(ctx context.Context) error {
 	db, err := b.startPostgres(ctx)
 	if err != nil {
@@ -27,7 +27,7 @@ func (b *bench) decisions(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	all, err := b.inTurns(ctx, s.subject("several nodes: decisions, 1,000 accounts"), db.pgbench("SELECT 1", "SELECT 1"))
+	all, err := b.interleave(ctx, s.subject("several nodes: decisions, 1,000 accounts"), db.pgbench("SELECT 1", "SELECT 1"))
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,8 @@ func (b *bench) decisions(ctx context.Context) error {
 	return nil
 }
 
-// snapshot compares the decisions for one account after a snapshot was held open for three
-// minutes with those before it.
+// snapshot compares the rate of decisions for one account before, and after, a snapshot is
+// held open for three minutes.
 func (b *bench) snapshot(ctx context.Context) error {
 	db, err := b.startPostgres(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *bench) snapshot(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	before, err := b.inTurns(ctx, s.subject("several nodes: decisions, one busy account"))
+	before, err := b.interleave(ctx, s.subject("several nodes: decisions, one busy account"))
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (b *bench) snapshot(ctx context.Context) error {
 	if _, err := s.run(ctx, held); err != nil {
 		return err
 	}
-	after, err := b.inTurns(ctx, s.subject(fmt.Sprintf("the same, a snapshot open for %s", held)))
+	after, err := b.interleave(ctx, s.subject(fmt.Sprintf("the same, a snapshot open for %s", held)))
 	if err != nil {
 		return err
 	}
@@ -96,13 +96,13 @@ func startSenders(ctx context.Context, url string, accounts int) (*senders, erro
 func (s *senders) close() {
 	for i := range s.stores {
 		s.limiters[i].Close()
-		_ = s.stores[i].Close() // the server goes, too
+		_ = s.stores[i].Close() // the server is removed anyway
 	}
 }
 
 func (s *senders) subject(name string) subject { return subject{name, "/s", s.run} }
 
-// run sends for so long, and returns how many requests PostgreSQL admitted each second.
+// run sends requests for d and returns the rate of requests that PostgreSQL admitted.
 func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
 	var admitted atomic.Int64
 	var failed atomic.Pointer[error]
@@ -128,18 +128,18 @@ func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
 	all.Wait()
 	n := admitted.Load() - (s.local() - local)
 	if err := failed.Load(); err != nil {
-		say("   some requests failed, such as: %v", *err)
+		say("   some requests failed, for example: %v", *err)
 	}
 	return float64(n) / time.Since(begun).Seconds(), nil
 }
 
-// local returns how many requests were decided from memory so far.
+// local returns the number of requests decided from memory so far.
 func (s *senders) local() int64 {
 	return int64(s.limiters[0].Local.Load() + s.limiters[1].Local.Load())
 }
 
-// nodesList compares the list of a node that counts every request in PostgreSQL with that
-// of one which has SQLite.
+// nodesList compares list requests to a node that counts every request in PostgreSQL with list
+// requests to a node on SQLite.
 func (b *bench) nodesList(ctx context.Context) error {
 	db, err := b.startPostgres(ctx)
 	if err != nil {
@@ -153,7 +153,7 @@ func (b *bench) nodesList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := b.inTurns(ctx, b.wrk("several nodes: list of 10", n.list()), b.wrk("list of 10, one node on SQLite", one.list()))
+	all, err := b.interleave(ctx, b.wrk("several nodes: list of 10", n.list()), b.wrk("list of 10, one node on SQLite", one.list()))
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (b *bench) nodesList(ctx context.Context) error {
 	return n.countedElsewhere(ctx)
 }
 
-// countedElsewhere returns an error if the node decided requests from memory.
+// countedElsewhere returns an error if the node decided any request from memory.
 func (n *node) countedElsewhere(ctx context.Context) error {
 	a, err := request{method: "GET", url: n.admin + "/metrics", status: 200}.send(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ const insertTable = `CREATE TABLE bare (
 );
 CREATE INDEX ON bare (revision)`
 
-// nodesCreate compares durable creates on PostgreSQL with inserts of a row each.
+// nodesCreate compares durable creates on PostgreSQL with plain inserts of one row.
 func (b *bench) nodesCreate(ctx context.Context) error {
 	db, err := b.startPostgres(ctx)
 	if err != nil {
@@ -200,7 +200,7 @@ func (b *bench) nodesCreate(ctx context.Context) error {
 		return err
 	}
 	insert := fmt.Sprintf("INSERT INTO bare (name, description, account_id, created_at) VALUES ('Dogs 1', '%s', 1, 1800000000000)", description)
-	all, err := b.inTurns(ctx, b.wrk("several nodes: durable POST", n.create()), db.pgbench("inserts of one row", insert))
+	all, err := b.interleave(ctx, b.wrk("several nodes: durable POST", n.create()), db.pgbench("inserts of one row", insert))
 	if err != nil {
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// few is how many categories a list has where its length does not matter.
+// few is the length of a list whose length does not matter.
 const few = 10
 
-// many is a number for large data, smaller in a quick run.
+// many returns n, or a tenth of it in a quick run.
 func (b *bench) many(n int) int {
 	if b.quick {
 		return n / 10
@@ -19,7 +19,7 @@ func (b *bench) many(n int) int {
 	return n
 }
 
-// seeded makes a deployment on SQLite that has so much already.
+// seeded creates a deployment on SQLite with existing categories and keys.
 func (b *bench) seeded(ctx context.Context, categories, keys int) (*deployment, error) {
 	d, err := b.deploy(ctx, fmt.Sprintf("seeded-%d-%d", categories, keys), "")
 	if err != nil {
@@ -46,14 +46,14 @@ func (b *bench) create(ctx context.Context) error {
 	return b.compare(ctx, "durable POST", n.create(), 0.55, 8, func(p *pocketBase) request { return p.create(n.create().body) })
 }
 
-// compare compares a request to petcat with the same to the bare server, and then with the
-// like to PocketBase, which goes on working for a while when nobody asks it.
+// compare compares a request to petcat with the same request to the bare server, and then with
+// its equivalent to PocketBase, which keeps using the CPU for a while after the last request.
 func (b *bench) compare(ctx context.Context, what string, ours request, ofBare, ofPocketBase float64, theirs func(*pocketBase) request) error {
 	bare, err := b.bare(ctx, ours)
 	if err != nil {
 		return err
 	}
-	all, err := b.inTurns(ctx, b.wrk(what+", petcat", ours), b.wrk(what+", bare", bare))
+	all, err := b.interleave(ctx, b.wrk(what+", petcat", ours), b.wrk(what+", bare", bare))
 	if err != nil {
 		return err
 	}
@@ -62,15 +62,15 @@ func (b *bench) compare(ctx context.Context, what string, ours request, ofBare, 
 	if err != nil {
 		return err
 	}
-	all, err = b.inTurns(ctx, b.wrk(what+", petcat beside PocketBase", ours), b.wrk(what+", PocketBase", theirs(p)))
+	all, err = b.interleave(ctx, b.wrk(what+", petcat beside PocketBase", ours), b.wrk(what+", PocketBase", theirs(p)))
 	if err == nil {
 		b.report.compare(what, all[0], "PocketBase", all[1], atLeast(ofPocketBase))
 	}
 	return err
 }
 
-// sizes shows that the server's own work does not grow with the list: a 304 is everything
-// but the writing of the list.
+// sizes shows that the server's own work does not grow with the list: a 304 takes all the work
+// of a response except writing the list.
 func (b *bench) sizes(ctx context.Context) error {
 	var subjects []subject
 	for _, n := range []int{few, 10_000, b.many(1_000_000)} {
@@ -90,7 +90,7 @@ func (b *bench) sizes(ctx context.Context) error {
 		unchanged.status = 304
 		subjects = append(subjects, b.wrk("304 to the list of "+format(float64(n), ""), unchanged))
 	}
-	all, err := b.inTurns(ctx, subjects...)
+	all, err := b.interleave(ctx, subjects...)
 	if err != nil {
 		return err
 	}
@@ -100,17 +100,17 @@ func (b *bench) sizes(ctx context.Context) error {
 	return nil
 }
 
-// starts measures how long petcat takes until it is ready, and its memory then.
+// starts measures the time until petcat is ready, and its memory at that moment.
 func (b *bench) starts(ctx context.Context) error {
 	categories, keys, most := b.many(1_000_000), b.many(100_000), b.many(1_000_000)
 	large := fmt.Sprintf("start with %s categories, %s keys", format(float64(categories), ""), format(float64(keys), ""))
-	crowded := fmt.Sprintf("start with %s keys", format(float64(most), ""))
+	manyKeys := fmt.Sprintf("start with %s keys", format(float64(most), ""))
 	var subjects []subject
 	var memory series
 	for _, s := range []struct {
 		name             string
 		categories, keys int
-	}{{large, categories, keys}, {crowded, 0, most}, {"start without any", 0, 0}} {
+	}{{large, categories, keys}, {manyKeys, 0, most}, {"start without any", 0, 0}} {
 		d, err := b.seeded(ctx, s.categories, s.keys)
 		if err != nil {
 			return err
@@ -128,14 +128,14 @@ func (b *bench) starts(ctx context.Context) error {
 			return p.readyIn.Seconds(), err
 		}})
 	}
-	all, err := b.inTurns(ctx, subjects...)
+	all, err := b.interleave(ctx, subjects...)
 	if err != nil {
 		return err
 	}
 	more := median(all[1].values) - median(all[2].values)
 	b.report.value(large+": ready", "s", median(all[0].values), atMost(2))
 	b.report.value(large+": resident memory", "MiB", median(memory.values), atMost(350))
-	b.report.value(crowded+": ready, beyond a start without any", "s", more, atMost(3))
+	b.report.value(manyKeys+": ready, beyond a start without any", "s", more, atMost(3))
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkLoad$", "-benchtime", "1x", "./internal/keyring")
 	cmd.Dir = b.root
 	heap, err := output(cmd, number(`([\d.]+) MB\b`))
@@ -145,7 +145,7 @@ func (b *bench) starts(ctx context.Context) error {
 	return err
 }
 
-// binary looks at the stripped program.
+// binary measures the size of the stripped program.
 func (b *bench) binary(context.Context) error {
 	info, err := os.Stat(b.program("petcat"))
 	if err == nil {

@@ -10,14 +10,14 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// bar is a bar of a plot.
+// bar is one bar of a plot.
 type bar struct {
 	name  string
 	value float64
 }
 
-// draw draws two plots: the rates of one node beside its peers', and how far each row is
-// from its figure.
+// draw draws two plots: the rates of one node and of its yardsticks, and each row's margin over
+// its figure.
 func (r report) draw(dir string) error {
 	var rates, margins []bar
 	for _, s := range r.series {
@@ -36,12 +36,11 @@ func (r report) draw(dir string) error {
 	}
 	return errors.Join(
 		drawBars(filepath.Join(dir, "throughput.svg"), "Rates with 64 connections", "each second", rates, 0),
-		drawBars(filepath.Join(dir, "figures.svg"), "How many times its figure each measurement reaches", "met from 1 on", margins, 1),
+		drawBars(filepath.Join(dir, "figures.svg"), "Measurements relative to their figures", "met from 1 on", margins, 1),
 	)
 }
 
-// drawBars draws horizontal bars, the first at the top, and a line where limit is, if it is
-// not 0.
+// drawBars draws horizontal bars, the first at the top, and a line at limit unless it is 0.
 func drawBars(file, title, unit string, bars []bar, limit float64) error {
 	if len(bars) == 0 {
 		return nil

@@ -15,15 +15,14 @@ const (
 	userName  = "user@example.com"
 )
 
-// pocketBase is PocketBase, which runs.
+// pocketBase is a running PocketBase.
 type pocketBase struct {
 	*process
-	header []string // of a user, who may list and create
+	header []string // credentials of a user that may list and create
 }
 
-// pocketBase starts PocketBase and sets it up through its own API: a collection that
-// signed-in users may list and add to, as its documentation suggests, a user, and
-// categories.
+// pocketBase starts PocketBase and sets it up through its own API: a user, categories, and
+// access rules that let signed-in users list and create, as its documentation suggests.
 func (b *bench) pocketBase(ctx context.Context, categories int) (*pocketBase, error) {
 	dir, err := os.MkdirTemp(b.work, "pocketbase-")
 	if err != nil {
@@ -31,7 +30,7 @@ func (b *bench) pocketBase(ctx context.Context, categories int) (*pocketBase, er
 	}
 	program, data := b.program("pocketbase"), "--dir="+filepath.Join(dir, "pb_data")
 	if out, err := exec.CommandContext(ctx, program, "superuser", "upsert", adminName, password, data).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("pocketbase: make a superuser: %w: %s", err, out)
+		return nil, fmt.Errorf("pocketbase: create a superuser: %w: %s", err, out)
 	}
 	address := freeAddress()
 	url := "http://" + address
@@ -72,7 +71,7 @@ func (p *pocketBase) setUp(ctx context.Context, categories int) error {
 		if err := json.Unmarshal(a.body, &signed); err != nil {
 			return err
 		}
-		if signed.Token != "" { // whoever signed in last sends what follows
+		if signed.Token != "" { // the next requests use this session
 			p.header = []string{contentType, "Authorization: " + signed.Token}
 		}
 	}
@@ -92,7 +91,7 @@ const records = "/api/collections/categories/records"
 
 func (p *pocketBase) create(body string) request { return p.post(records, body) }
 
-// list asks for all categories on one page.
+// list requests all categories on one page.
 func (p *pocketBase) list(categories int) request {
 	return request{method: "GET", url: fmt.Sprintf("%s%s?perPage=%d", p.url, records, categories), header: p.header, status: 200}
 }

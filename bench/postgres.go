@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// postgresServer is a PostgreSQL for one group.
+// postgresServer is the PostgreSQL server of one group.
 type postgresServer struct {
 	*process
 	conn     *pgx.Conn
@@ -24,8 +24,8 @@ type postgresServer struct {
 	work     string
 }
 
-// startPostgres makes a PostgreSQL with Debian's settings but for the address, and the
-// durability said aloud: what is measured is what is kept.
+// startPostgres creates a PostgreSQL server with Debian's settings, except for the address. The
+// durability settings are explicit, because the measurements depend on them.
 func (b *bench) startPostgres(ctx context.Context) (*postgresServer, error) {
 	programs, err := postgresPrograms()
 	if err != nil {
@@ -74,11 +74,11 @@ func postgresPrograms() (string, error) {
 	return filepath.Dir(path), err
 }
 
-// unprivileged gives a directory to somebody who is not root, if this process is, because
-// root may not run PostgreSQL, and returns who.
+// unprivileged returns the credentials of a user that may run PostgreSQL, and makes the user
+// the owner of a directory. It returns nil unless this process is root, which PostgreSQL rejects.
 func unprivileged(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // nobody else is needed
+		return nil, nil //nolint:nilnil // this user may run it
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {
@@ -89,7 +89,7 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2, os.Chown(dir, int(uid), int(gid)))
 }
 
-// pgbench is a subject that repeats a statement on 64 connections, prepared.
+// pgbench returns a subject that repeats a prepared statement on 64 connections.
 func (p *postgresServer) pgbench(name, statement string) subject {
 	return subject{name, "/s", func(ctx context.Context, d time.Duration) (float64, error) {
 		script := filepath.Join(p.work, "pgbench.sql")

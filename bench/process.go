@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// process is a server that runs.
+// process is a running server.
 type process struct {
 	url     string        // without a slash at the end
 	readyIn time.Duration // from its start
 	cmd     *exec.Cmd
-	gone    chan struct{} // closed when it has ended
+	done    chan struct{} // closed when the process has ended
 }
 
-// launch says what to start. What it writes goes to a log in the directory.
+// launch describes a server to start. Its output goes to a log file in the directory.
 type launch struct {
 	dir   string
 	path  string
@@ -30,17 +30,17 @@ type launch struct {
 	ready func() bool
 }
 
-const patience = 60 * time.Second // until a server is ready, or has ended
+const patience = 60 * time.Second // for a server to become ready, or to stop
 
-// start starts a server, which ends with the group, and waits until it is ready.
+// start starts a server and waits until it is ready. The server stops at the end of its group.
 func (b *bench) start(ctx context.Context, l launch) (*process, error) {
 	name := filepath.Join(l.dir, filepath.Base(l.path)+".log")
 	log, err := os.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // the child has its own
-	p := &process{url: l.url, cmd: exec.CommandContext(ctx, l.path, l.args...), gone: make(chan struct{})}
+	defer func() { _ = log.Close() }() // the child has its own copy
+	p := &process{url: l.url, cmd: exec.CommandContext(ctx, l.path, l.args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.dir, log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: l.user}
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGINT) }
@@ -49,13 +49,13 @@ func (b *bench) start(ctx context.Context, l launch) (*process, error) {
 		return nil, err
 	}
 	go func() {
-		_ = p.cmd.Wait() // how it ended is in its log
-		close(p.gone)
+		_ = p.cmd.Wait() // the log says why it ended
+		close(p.done)
 	}()
 	b.running = append(b.running, p)
 	for !l.ready() {
 		select {
-		case <-p.gone:
+		case <-p.done:
 		case <-time.After(time.Millisecond):
 			if time.Since(begun) < patience {
 				continue
@@ -68,14 +68,14 @@ func (b *bench) start(ctx context.Context, l launch) (*process, error) {
 	return p, nil
 }
 
-// stop ends the process. SIGINT ends PostgreSQL at once, too.
+// stop stops the process with SIGINT, which PostgreSQL treats as a fast shutdown.
 func (p *process) stop() {
-	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have gone already
+	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have exited already
 	select {
-	case <-p.gone:
+	case <-p.done:
 	case <-time.After(patience):
 		_ = p.cmd.Process.Kill()
-		<-p.gone
+		<-p.done
 	}
 }
 
@@ -89,10 +89,10 @@ func (p *process) memory() (float64, error) {
 	return kib / 1024, err
 }
 
-// freeAddress returns an address on loopback that nobody listens on. Somebody may take it
-// before it is used, which then shows as an error of the server.
+// freeAddress returns an unused loopback address. If another program takes the port first, the
+// server fails to start.
 func freeAddress() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it takes no time
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {
 		panic(err) // without loopback nothing can be measured
 	}

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-// report is what a run found.
+// report is the results of a run.
 type report struct {
 	rows   []row
 	series []series
@@ -28,23 +28,23 @@ type report struct {
 type row struct {
 	what, unit string
 	measured   float64
-	yardstick  string // "": none, the figure is the measured value's
+	yardstick  string // if "", the figure applies to the measured value
 	than       float64
 	ratio      float64
 	figure     figure
 	met        string
 }
 
-// figure is what is to be reached.
+// figure is the bound that a row must meet.
 type figure struct {
-	words string // at least, at most
+	words string // "at least" or "at most"
 	bound float64
 }
 
 func atLeast(bound float64) figure { return figure{"at least", bound} }
 func atMost(bound float64) figure  { return figure{"at most", bound} }
 
-// margin is how many times as good as the figure a value is: from 1 on it is met.
+// margin returns how far a value exceeds its figure, as a factor: 1 or more means met.
 func (f figure) margin(value float64) float64 {
 	if f.words == "at most" {
 		return f.bound / max(value, f.bound/100)
@@ -56,11 +56,11 @@ func (f figure) met(value float64) string {
 	if f.margin(value) >= 1 {
 		return "yes"
 	}
-	return "no" // what is not a number, too
+	return "no" // NaN is "no", too
 }
 
-// compare adds a row of which the ratio is to reach the figure. It is the median of the
-// rounds' ratios: what changed on the machine between rounds is in both, and cancels out.
+// compare adds a row whose ratio must meet the figure. The ratio is the median of the rounds'
+// ratios, so that changes on the machine between rounds cancel out.
 func (r *report) compare(what string, ours series, yardstick string, theirs series, f figure) {
 	ratios := make([]float64, len(ours.values))
 	for i := range ratios {
@@ -70,13 +70,12 @@ func (r *report) compare(what string, ours series, yardstick string, theirs seri
 	r.rows = append(r.rows, row{what, ours.unit, median(ours.values), yardstick, median(theirs.values), ratio, f, f.met(ratio)})
 }
 
-// value adds a row of which the value itself is to reach the figure.
+// value adds a row whose value must meet the figure.
 func (r *report) value(what, unit string, value float64, f figure) {
 	r.rows = append(r.rows, row{what: what, unit: unit, measured: value, figure: f, met: f.met(value)})
 }
 
-// median returns the middle of the values, the mean of the two in the middle when their
-// number is even; 0 for none.
+// median returns the median of the values, 0 for none.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -85,7 +84,7 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// format writes a number with three digits that count, and thousands set apart.
+// format formats a number with three significant digits and thousands separators.
 func format(value float64, unit string) string {
 	decimals := 0
 	switch {
@@ -120,7 +119,7 @@ func (r report) table() [][]string {
 	return lines
 }
 
-// rounds is a table of what each round of each subject gave.
+// rounds returns a table of the results of each subject's rounds.
 func (r report) rounds() [][]string {
 	lines := [][]string{{"subject", "median", "rounds"}}
 	for _, s := range r.series {
@@ -130,27 +129,27 @@ func (r report) rounds() [][]string {
 	return lines
 }
 
-// markdown sets a table as Markdown, in columns of equal width for those who read the text.
+// markdown formats a Markdown table with aligned columns, so that its source is readable.
 func markdown(lines [][]string) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 0, ' ', 0)
 	for _, line := range slices.Insert(lines, 1, slices.Repeat([]string{"---"}, len(lines[0]))) {
 		_, _ = fmt.Fprintf(w, "| %s\t |\n", strings.Join(line, "\t | "))
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // writing to a strings.Builder cannot fail
 	return out.String()
 }
 
-// about says what was measured, where and how.
+// about describes the measured program, the machine and the method.
 func (b *bench) about(ctx context.Context) string {
 	find := func(file, pattern string) string {
-		text, _ := os.ReadFile(file) // unknown, then
+		text, _ := os.ReadFile(file) // empty if it cannot be read
 		if found := regexp.MustCompile(pattern).FindSubmatch(text); found != nil {
 			return string(found[1])
 		}
 		return "unknown"
 	}
-	programs, _ := postgresPrograms() // it was found before
+	programs, _ := postgresPrograms() // prepare has checked it
 	version, _ := exec.CommandContext(ctx, filepath.Join(programs, "postgres"), "--version").Output()
 	disk, _ := exec.CommandContext(ctx, "stat", "--file-system", "--format=%T", b.work).Output()
 	text := fmt.Sprintf("Revision %s, %s, %s, PocketBase %s. Machine: %s, %d cores, kernel %s, databases on %s. %d rounds of %s, in turns; medians.",
@@ -159,19 +158,19 @@ func (b *bench) about(ctx context.Context) string {
 		find("/proc/cpuinfo", `model name\s*: (.*)`), runtime.NumCPU(),
 		find("/proc/sys/kernel/osrelease", `(\S+)`), strings.TrimSpace(string(disk)), b.rounds, b.duration)
 	if b.quick {
-		text += " This was a quick run: its numbers are noise."
+		text += " This was a quick run; its numbers are noise."
 	}
 	return text
 }
 
-// write writes the page of the day and the plots.
+// write writes the results of the day and the plots.
 func (r report) write(dir, about string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // for everybody to read
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // world-readable
 		return err
 	}
 	date := time.Now().UTC().Format(time.DateOnly)
 	page := fmt.Sprintf("# Benchmarks of %s\n\n%s\n\n## Figures\n\n%s\n## Rounds\n\n%s", date, about, markdown(r.table()), markdown(r.rounds()))
 	file := filepath.Join(dir, date+".md")
-	say("writing %s and the plots beside it", file)
-	return errors.Join(os.WriteFile(file, []byte(page), 0o644), r.draw(dir)) //nolint:gosec // for everybody to read
+	say("writing %s and its plots", file)
+	return errors.Join(os.WriteFile(file, []byte(page), 0o644), r.draw(dir)) //nolint:gosec // world-readable
 }

@@ -12,7 +12,7 @@ import (
 	"petcat/internal/store"
 )
 
-// category is what everybody stores.
+// category is the category that every server stores.
 type category struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -20,12 +20,11 @@ type category struct {
 
 const description = "Domesticated descendants of the wolf, kept for company and for work"
 
-// categoryNumber returns the same category that fill makes with this number.
+// categoryNumber returns the nth category of fill.
 func categoryNumber(i int) category { return category{fmt.Sprint("Dogs ", i), description} }
 
-// fill adds categories of account 1, and accounts on the Free plan with a key each, which
-// nobody knows. Through the API it would take minutes, so it writes the rows itself, with
-// the counters as the store would have left them.
+// fill adds categories to account 1, and accounts on the Free plan with one unusable key each.
+// The API would take minutes, so it writes the rows and the counters directly.
 func fill(ctx context.Context, dir string, categories, keys int) (err error) {
 	const (
 		series        = `WITH RECURSIVE series (i) AS (SELECT 1 WHERE ?1 > 0 UNION ALL SELECT i + 1 FROM series WHERE i < ?1) `

@@ -13,17 +13,17 @@ import (
 const (
 	path        = "/v1/categories"
 	contentType = "Content-Type: application/json"
-	unlimited   = "1000000000000" // a quota that no measurement reaches
+	unlimited   = "1000000000000" // a quota that no measurement exhausts
 )
 
-// deployment is petcat's data, with an account that no quota stops.
+// deployment is petcat's data, with an account whose quota is never exhausted.
 type deployment struct {
-	dir    string   // of the data directory, and of the log
-	place  []string // flags that say where the data are
-	bearer string   // the header that shows the key
+	dir    string   // of the data and the log
+	place  []string // flags that select the database
+	bearer string   // the Authorization header
 }
 
-// deploy makes a deployment: in a directory, or in a PostgreSQL.
+// deploy creates a deployment in a directory, or in PostgreSQL.
 func (b *bench) deploy(ctx context.Context, name, database string) (d *deployment, err error) {
 	d = &deployment{dir: filepath.Join(b.work, name)}
 	d.place = []string{"--data", d.data()}
@@ -54,15 +54,15 @@ func (b *bench) deploy(ctx context.Context, name, database string) (d *deploymen
 
 func (d *deployment) data() string { return filepath.Join(d.dir, "data") }
 
-// node is a node that runs.
+// node is a running node.
 type node struct {
 	*process
 	*deployment
 	admin string // URL
 }
 
-// serve starts a node as an operator would, with everything on: keys, both windows, bans,
-// metrics, and the log of requests, which goes to a file.
+// serve starts a node with everything on, as in production: keys, both windows, bans, metrics,
+// and the access log, which goes to a file.
 func (b *bench) serve(ctx context.Context, d *deployment) (*node, error) {
 	api, admin := freeAddress(), freeAddress()
 	p, err := b.start(ctx, launch{
@@ -75,8 +75,8 @@ func (b *bench) serve(ctx context.Context, d *deployment) (*node, error) {
 	return &node{p, d, "http://" + admin}, err
 }
 
-// node makes a deployment, on SQLite or in a PostgreSQL, starts a node, and creates so many
-// categories through the API.
+// node creates a deployment on SQLite or PostgreSQL, starts a node, and creates categories
+// through the API.
 func (b *bench) node(ctx context.Context, name, database string, categories int) (*node, error) {
 	d, err := b.deploy(ctx, name, database)
 	if err != nil {
@@ -107,8 +107,7 @@ func (n *node) create() request {
 	}
 }
 
-// bare starts the server that gives the response to r again and again, and returns the
-// request for it.
+// bare starts a server that repeats the response to r, and returns the request for that server.
 func (b *bench) bare(ctx context.Context, r request) (request, error) {
 	a, err := r.send(ctx)
 	if err != nil {
@@ -130,7 +129,7 @@ func (b *bench) bare(ctx context.Context, r request) (request, error) {
 func marshal(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // what is marshaled here always can be
+		panic(err) // these types always marshal
 	}
 	return string(text)
 }

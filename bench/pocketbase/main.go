@@ -1,5 +1,4 @@
-// Command pocketbase is PocketBase as its documentation builds it, to compare
-// with.
+// Command pocketbase is PocketBase, built as its documentation describes, for comparison.
 package main
 
 import (
