@@ -1,7 +1,6 @@
-// Package apicheck is for tests: it wraps the service under test and checks every
-// response, whatever the test is about: the schema of the OpenAPI document, the
-// headers that every response has, the form of errors, and what must always hold of
-// limits.
+// Package apicheck checks every response of the service under test, whatever the test is
+// about: the schema in the OpenAPI document, the common headers, the format of errors, and the
+// invariants of the limit headers.
 //
 // Only tests may import it.
 package apicheck
@@ -14,27 +13,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Transport checks the answers that pass through it.
+// Transport is an HTTP transport that checks all responses.
 type Transport struct {
 	t    testing.TB
 	base http.RoundTripper
 	// now returns the Unix second on the limiter's clock.
 	now      func() int64
 	document *document
-
-	mu        sync.Mutex
-	postponed int      // calls of Postpone that have not ended; guarded by mu
-	unchecked []func() // guarded by mu
 }
 
-// New returns a transport over base, http.DefaultTransport when it is nil.
-// Answers that break a rule fail t.
+// New returns a transport over base, http.DefaultTransport if nil. A response that breaks a
+// rule fails t.
 func New(t testing.TB, base http.RoundTripper, now func() int64) *Transport {
 	t.Helper()
 	d, err := theDocument()
@@ -47,41 +41,7 @@ func New(t testing.TB, base http.RoundTripper, now func() int64) *Transport {
 	return &Transport{t: t, base: base, now: now, document: d}
 }
 
-// Postpone has answers checked when the function that it returns is called: what is
-// measured meanwhile does not wait for checks.
-func (c *Transport) Postpone() (check func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.postponed++
-	return sync.OnceFunc(func() {
-		c.mu.Lock()
-		c.postponed--
-		var unchecked []func()
-		if c.postponed == 0 {
-			unchecked, c.unchecked = c.unchecked, nil
-		}
-		c.mu.Unlock()
-		for _, check := range unchecked {
-			check()
-		}
-	})
-}
-
-// check checks now, or when Postpone's function is called.
-func (c *Transport) check(check func()) {
-	c.mu.Lock()
-	later := c.postponed > 0
-	if later {
-		c.unchecked = append(c.unchecked, check)
-	}
-	c.mu.Unlock()
-	if !later {
-		check()
-	}
-}
-
-// RoundTrip sends a request and checks the answer. The body of the answer is
-// read whole.
+// RoundTrip sends a request and checks the response. It reads the whole body.
 func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	before := c.now()
 	res, err := c.base.RoundTrip(r)
@@ -98,24 +58,24 @@ func (c *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	after := c.now()
 	if strings.HasPrefix(r.URL.Path, "/v1/") || r.URL.Path == "/v1" || res.StatusCode >= http.StatusBadRequest {
-		c.check(func() { c.examine(r, res, body, before, after) })
+		c.check(r, res, body, before, after)
 	}
 	return res, nil
 }
 
-// examine checks an answer.
-func (c *Transport) examine(r *http.Request, res *http.Response, body []byte, before, after int64) {
+// check reports the faults of a response.
+func (c *Transport) check(r *http.Request, res *http.Response, body []byte, before, after int64) {
 	what := fmt.Sprintf("%s %s: %d", r.Method, r.URL.Path, res.StatusCode)
 	for _, problem := range Problems(res, body, before, after) {
 		c.t.Errorf("%s: %s", what, problem)
 	}
 	if err := c.validate(r, res, body); err != nil {
-		c.t.Errorf("%s: not as the interface document says: %v", what, err)
+		c.t.Errorf("%s: differs from the OpenAPI document: %v", what, err)
 	}
 }
 
-// template returns the path in the document that describes a path: itself, or one whose
-// last segment is a parameter.
+// template returns the document's path template for a path: the path itself, or a template
+// whose last segment is a parameter.
 func (c *Transport) template(path string) string {
 	if c.document.Paths.Value(path) != nil {
 		return path
@@ -132,7 +92,7 @@ func (c *Transport) template(path string) string {
 	return path
 }
 
-// validate checks the answer of an operation against the interface document.
+// validate checks a response against the OpenAPI document.
 func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) error {
 	path, below := strings.CutPrefix(r.URL.EscapedPath(), "/v1")
 	if !below {
@@ -145,28 +105,27 @@ func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) e
 		method = http.MethodGet
 	}
 	if item == nil || item.GetOperation(method) == nil {
-		return nil // no operation: Problems has checked what there is to check
+		return nil // not an operation; Problems has checked the rest
 	}
 	o := item.GetOperation(method)
 	if names := c.undocumented(o, res); len(names) > 0 {
-		return fmt.Errorf("this answer is described without the headers %q", names)
+		return fmt.Errorf("the OpenAPI document has this response without the headers %q", names)
 	}
 	if encoding := res.Header.Get("Content-Encoding"); encoding != "" {
-		return nil // the tests of encodings read the body themselves
+		return nil // the tests of encodings check the body themselves
 	}
 	if err := record(r, res, body); err != nil {
 		return err
 	}
-	return c.document.answer(o, place{"paths", path, strings.ToLower(method)}, res, body)
+	return c.document.response(o, place{"paths", path, strings.ToLower(method)}, res, body)
 }
 
-// undocumented returns the headers of an answer that the document describes for other
-// answers only. Those that tell of a deprecation, ignored parameters, and the Vary of an
-// answer to a web page may be on any answer.
+// undocumented returns the headers that the document describes only for other responses. The
+// headers for deprecations, ignored parameters and CORS may be on any response.
 func (c *Transport) undocumented(o *openapi3.Operation, res *http.Response) (names []string) {
 	described := o.Responses.Value(strconv.Itoa(res.StatusCode))
 	if described == nil {
-		return nil // ValidateResponse tells of the status
+		return nil // document.response reports the status
 	}
 	for name := range c.document.Components.Headers {
 		value := strings.Join(res.Header.Values(name), ", ")

@@ -10,22 +10,22 @@ import (
 	"petcat/internal/apicheck"
 )
 
-// sent is when the requests are sent, on the limiter's clock: 18 s into a
-// minute. They are answered a second later.
+// sent is the Unix second at which requests are sent, on the limiter's clock: 18 s into a
+// minute. Their responses arrive a second later.
 const (
 	sent     = 1_773_489_618
 	received = sent + 1
 	reset    = sent + 42
 )
 
-// answer is an answer that can be doctored.
+// answer is a response that a test can alter.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// right returns an answer in which nothing is wrong.
+// right returns a correct response.
 func right(status int) *answer {
 	a := &answer{status: status, header: http.Header{}}
 	for name, value := range map[string]string{
@@ -67,7 +67,7 @@ func right(status int) *answer {
 	return a
 }
 
-// set gives a header one value, or removes it.
+// set sets a header to one value, or removes it.
 func (a *answer) set(name, value string) *answer {
 	a.header.Del(name)
 	if value != "" {
@@ -98,21 +98,21 @@ func problems(t testing.TB, method string, a *answer) []string {
 	return apicheck.Problems(a.response(request(t, method, "/v1/categories")), []byte(a.body), sent, received)
 }
 
-func TestRightAnswersPass(t *testing.T) {
+func TestCorrectResponsesPass(t *testing.T) {
 	for _, status := range []int{200, 201, 400, 401, 404, 405, 409, 429, 500, 503} {
 		if found := problems(t, "GET", right(status)); len(found) > 0 {
 			t.Errorf("%d: %q", status, found)
 		}
 	}
 	for name, a := range map[string]*answer{
-		"an address":              right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"address";q=600;w=60`),
-		"a day that is not known": right(503).set("RateLimit", `"minute";r=0;t=42`).set("X-RateLimit-Remaining", "0"),
-		"nothing left":            right(200).set("X-RateLimit-Remaining", "0"),
-		"a page of one origin":    right(200).set("Access-Control-Allow-Origin", "https://a.example").set("Vary", "Authorization, Origin"),
-		"pages of all origins":    right(200).set("Access-Control-Allow-Origin", "*"),
-		"everything left":         right(401).set("X-RateLimit-Remaining", "60"),
-		"waiting longer":          right(429).set("Retry-After", "90"),
-		"waiting from the answer": right(429).set("Retry-After", "41"),
+		"an address":                           right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"address";q=600;w=60`),
+		"unknown usage of the day":             right(503).set("RateLimit", `"minute";r=0;t=42`).set("X-RateLimit-Remaining", "0"),
+		"nothing left":                         right(200).set("X-RateLimit-Remaining", "0"),
+		"a listed origin":                      right(200).set("Access-Control-Allow-Origin", "https://a.example").set("Vary", "Authorization, Origin"),
+		"all origins":                          right(200).set("Access-Control-Allow-Origin", "*"),
+		"everything left":                      right(401).set("X-RateLimit-Remaining", "60"),
+		"Retry-After beyond the reset":         right(429).set("Retry-After", "90"),
+		"Retry-After from the time of receipt": right(429).set("Retry-After", "41"),
 	} {
 		if found := problems(t, "GET", a); len(found) > 0 {
 			t.Errorf("%s: %q", name, found)
@@ -123,58 +123,57 @@ func TestRightAnswersPass(t *testing.T) {
 	}
 }
 
-// Every rule bites: each answer is right but for one thing, and that is found,
-// before anything that follows from it.
-func TestDoctoredAnswersAreFound(t *testing.T) {
+// Each response has one fault, which must be reported before the faults that follow from it.
+func TestFaultsAreReported(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer *answer
 		want   string
 	}{
-		{"no limit", right(200).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit is there 0 times"},
-		{"limit twice", right(200).add("X-RateLimit-Limit", "60"), "X-RateLimit-Limit is there 2 times"},
-		{"limit no number", right(200).set("X-RateLimit-Limit", "60;w=60"), "not a whole number"},
-		{"limit zero", right(401).set("X-RateLimit-Limit", "0").set("X-RateLimit-Remaining", "0"), "X-RateLimit-Limit is 0"},
-		{"more left than the limit", right(200).set("X-RateLimit-Remaining", "61"), "above the limit"},
-		{"reset now", right(200).set("X-RateLimit-Reset", fmt.Sprint(sent)), "not after now"},
+		{"missing limit", right(200).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit occurs 0 times"},
+		{"duplicate limit", right(200).add("X-RateLimit-Limit", "60"), "X-RateLimit-Limit occurs 2 times"},
+		{"limit is not a number", right(200).set("X-RateLimit-Limit", "60;w=60"), "not a whole number"},
+		{"limit is zero", right(401).set("X-RateLimit-Limit", "0").set("X-RateLimit-Remaining", "0"), "X-RateLimit-Limit is 0"},
+		{"remaining above the limit", right(200).set("X-RateLimit-Remaining", "61"), "above the limit"},
+		{"reset in the present", right(200).set("X-RateLimit-Reset", fmt.Sprint(sent)), "not after now"},
 		{"no RateLimit", right(200).set("RateLimit", ""), `RateLimit is ""`},
 		{"RateLimit of another draft", right(200).set("RateLimit", "limit=60, remaining=59, reset=42"), "RateLimit is"},
 		{"no RateLimit-Policy", right(200).set("RateLimit-Policy", ""), "RateLimit-Policy is"},
-		{"an address under the name of an account's window", right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`), "RateLimit-Policy is"},
-		{"an address beside a policy of an account", right(401).set("RateLimit", `"address";r=600;t=42`), "RateLimit and RateLimit-Policy"},
+		{"an address policy with an account's window", right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`), "RateLimit-Policy is"},
+		{"an address state with an account's policy", right(401).set("RateLimit", `"address";r=600;t=42`), "RateLimit and RateLimit-Policy"},
 		{"no request id", right(200).set("X-Request-Id", ""), "no X-Request-Id"},
 
-		{"429 with something left", right(429).set("X-RateLimit-Remaining", "1"), "is 1 on a 429"},
-		{"429, back too early", right(429).set("Retry-After", "40"), "earlier than the reset"},
+		{"429 with remaining requests", right(429).set("X-RateLimit-Remaining", "1"), "is 1 on a 429"},
+		{"429 with a Retry-After before the reset", right(429).set("Retry-After", "40"), "earlier than the reset"},
 
 		{"error as text", right(404).set("Content-Type", "text/plain; charset=utf-8"), "Content-Type"},
 		{"error without code", right(404).saying(`{"message":"m","status":404}`), "not {code, message, status}"},
-		{"error with a member more", right(404).saying(`{"code":"not_found","message":"m","status":404,"request_id":"x"}`), "not {code, message, status}"},
-		{"error with members in other case", right(404).saying(`{"Code":"not_found","Message":"m","Status":404}`), "not {code, message, status}"},
-		{"error with more after it", right(404).saying(`{"code":"not_found","message":"m","status":404} x`), "not {code, message, status}"},
+		{"error with an extra member", right(404).saying(`{"code":"not_found","message":"m","status":404,"request_id":"x"}`), "not {code, message, status}"},
+		{"error members in another case", right(404).saying(`{"Code":"not_found","Message":"m","Status":404}`), "not {code, message, status}"},
+		{"data after the error", right(404).saying(`{"code":"not_found","message":"m","status":404} x`), "not {code, message, status}"},
 		{"unknown code", right(404).saying(`{"code":"gone_fishing","message":"m","status":404}`), "not documented"},
-		{"no message", right(404).saying(`{"code":"not_found","message":"","status":404}`), "does not fit"},
-		{"another status in the body", right(404).saying(`{"code":"not_found","message":"m","status":400}`), "does not fit"},
+		{"no message", right(404).saying(`{"code":"not_found","message":"","status":404}`), "a wrong status or no message"},
+		{"another status in the body", right(404).saying(`{"code":"not_found","message":"m","status":400}`), "a wrong status or no message"},
 
 		{"401 without a challenge", right(401).set("WWW-Authenticate", ""), "no WWW-Authenticate"},
-		{"405 without what is allowed", right(405).set("Allow", ""), "no Allow"},
-		{"an origin that caches do not tell apart", right(200).set("Access-Control-Allow-Origin", "https://a.example"), "without Vary: Origin"},
-		{"two origins", right(200).add("Access-Control-Allow-Origin", "*").add("Access-Control-Allow-Origin", "*"), "there 2 times"},
+		{"405 without Allow", right(405).set("Allow", ""), "no Allow"},
+		{"an origin without Vary", right(200).set("Access-Control-Allow-Origin", "https://a.example"), "without Vary: Origin"},
+		{"two origins", right(200).add("Access-Control-Allow-Origin", "*").add("Access-Control-Allow-Origin", "*"), "occurs 2 times"},
 		{"credentials", right(200).set("Access-Control-Allow-Credentials", "true"), "no cookies"},
 		{"a missing field without its name", right(400).set("X-Error-Field", ""), "X-Error-Field"},
-		{"409 without a pause", right(409).set("Retry-After", ""), "no Retry-After"},
-		{"409 with a pause in vain", right(409).saying(`{"code":"category_in_use","message":"m","status":409}`), "a Retry-After"},
-		{"503 without a pause", right(503).set("Retry-After", ""), "no Retry-After"},
+		{"409 in progress without Retry-After", right(409).set("Retry-After", ""), "no Retry-After"},
+		{"409 in use with Retry-After", right(409).saying(`{"code":"category_in_use","message":"m","status":409}`), "a Retry-After"},
+		{"503 without Retry-After", right(503).set("Retry-After", ""), "no Retry-After"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if found := problems(t, "GET", c.answer); len(found) == 0 || !strings.Contains(found[0], c.want) {
-				t.Errorf("found %q, want %q first", found, c.want)
+				t.Errorf("reported %q, want %q first", found, c.want)
 			}
 		})
 	}
 }
 
-// watched is a test that is told of failures.
+// watched records a test's failures.
 type watched struct {
 	testing.TB
 	failures []string
@@ -190,7 +189,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// failures returns what the transport tells its test of one answer.
+// failures returns the failures that the transport reports for a response.
 func failures(t *testing.T, method, path string, a *answer) []string {
 	t.Helper()
 	w := &watched{TB: t}
@@ -204,7 +203,7 @@ func failures(t *testing.T, method, path string, a *answer) []string {
 		t.Fatal(err)
 	}
 	if body, err := io.ReadAll(res.Body); err != nil || string(body) != a.body {
-		t.Errorf("the test gets the body %q, %v", body, err)
+		t.Errorf("the body is %q, %v", body, err)
 	}
 	return w.failures
 }
@@ -222,22 +221,22 @@ func TestTransport(t *testing.T) {
 		{"create", "POST", list, right(201), ""},
 		{"no operation", "GET", other, right(404), ""},
 		{"page", "GET", list, right(200).set("Link", next), ""},
-		{"refused by what ends", "GET", list, right(400).set("Deprecation", "@1").set("Sunset", "x").set("Link", `</docs#deprecation>; rel="deprecation"`), ""},
-		{"refused, to a web page", "GET", list, right(400).set("Vary", "Origin").set("Access-Control-Allow-Origin", "https://a.example"), ""},
+		{"error with deprecation headers", "GET", list, right(400).set("Deprecation", "@1").set("Sunset", "x").set("Link", `</docs#deprecation>; rel="deprecation"`), ""},
+		{"error with CORS headers", "GET", list, right(400).set("Vary", "Origin").set("Access-Control-Allow-Origin", "https://a.example"), ""},
 		{"outside", "GET", "/openapi.json", right(200).set("X-RateLimit-Limit", "").saying("{}"), ""},
-		{"encoded: read by who asked for it", "GET", list, right(200).set("Content-Encoding", "gzip").saying("\x1f\x8b"), ""},
+		{"encoded body", "GET", list, right(200).set("Content-Encoding", "gzip").saying("\x1f\x8b"), ""},
 
-		{"a rule is broken", "GET", list, right(200).set("X-Request-Id", ""), "no X-Request-Id"},
-		{"a rule is broken where there is no operation", "GET", other, right(404).saying("404 page not found"), "not {code, message, status}"},
-		{"a rule is broken outside", "GET", "/nowhere", right(404).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit"},
-		{"the list is an object", "GET", list, right(200).saying(`{"items":[]}`), "interface document"},
-		{"a name is missing", "POST", list, right(201).saying(`{"id":1}`), "interface document"},
-		{"a status that is not documented", "GET", list, right(200).withStatus(206), "interface document"},
-		{"a header of another answer", "GET", list, right(400).set("Link", next), `without the headers ["Link"]`},
-		{"a header of other answers, encoded", "GET", list, right(200).set("Content-Encoding", "gzip").set("Retry-After", "1"), `without the headers ["Retry-After"]`},
-		{"a header of another form", "GET", list, right(200).set("ETag", "d-1"), "the header ETag"},
-		{"a documented header of an error is missing", "GET", list, right(503).set("Cache-Control", ""), "the header Cache-Control"},
-		{"a create without its place", "POST", list, right(201).set("Location", ""), "interface document"},
+		{"missing common header", "GET", list, right(200).set("X-Request-Id", ""), "no X-Request-Id"},
+		{"wrong error body for an unknown path", "GET", other, right(404).saying("404 page not found"), "not {code, message, status}"},
+		{"missing limit outside /v1", "GET", "/nowhere", right(404).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit"},
+		{"list is an object", "GET", list, right(200).saying(`{"items":[]}`), "OpenAPI document"},
+		{"missing name", "POST", list, right(201).saying(`{"id":1}`), "OpenAPI document"},
+		{"undocumented status", "GET", list, right(200).withStatus(206), "OpenAPI document"},
+		{"header of another response", "GET", list, right(400).set("Link", next), `without the headers ["Link"]`},
+		{"header of another response, encoded body", "GET", list, right(200).set("Content-Encoding", "gzip").set("Retry-After", "1"), `without the headers ["Retry-After"]`},
+		{"malformed header", "GET", list, right(200).set("ETag", "d-1"), "the header ETag"},
+		{"missing header of an error", "GET", list, right(503).set("Cache-Control", ""), "the header Cache-Control"},
+		{"create without Location", "POST", list, right(201).set("Location", ""), "OpenAPI document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			found := failures(t, c.method, c.path, c.answer)

@@ -19,25 +19,25 @@ import (
 	"petcat/api"
 )
 
-// document is the interface document with its schemas, each of which is compiled once:
-// compiled for each answer, as kin-openapi does, they took most of the time of a check.
+// document is an OpenAPI document with compiled schemas. kin-openapi compiles them for each
+// response, which takes most of the time of a check.
 type document struct {
 	*openapi3.T
 
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
-	schemas  map[string]*jsonschema.Schema // by the names on the way to them; guarded by mu, as compiler is
+	schemas  map[string]*jsonschema.Schema // by location; mu guards it and compiler
 }
 
-// documentAddress is that of the interface document among the schemas. One without a host
-// would be a file in the current directory, whose path may have spaces.
+// documentAddress is the base URL of the schemas. Without a host, it would be a file in the
+// current directory, whose path may contain spaces.
 const documentAddress = "https://petcat.invalid/openapi.json"
 
 var theDocument = sync.OnceValues(func() (*document, error) { return load(api.JSON("")) })
 
 var theManagementDocument = sync.OnceValues(func() (*document, error) { return load(api.Management()) })
 
-// documentedCodes returns the codes of errors that the interface document lists.
+// documentedCodes returns the error codes in the OpenAPI document.
 func documentedCodes() []any {
 	d, err := theDocument()
 	if err != nil {
@@ -47,7 +47,7 @@ func documentedCodes() []any {
 	return codes
 }
 
-// Management checks an answer of the management API against its document. path is the
+// Management checks a response of the management API against its document. path is the
 // template of the request's path.
 func Management(path string, res *http.Response, body []byte) error {
 	d, err := theManagementDocument()
@@ -57,21 +57,21 @@ func Management(path string, res *http.Response, body []byte) error {
 	item := d.Paths.Value(path)
 	if item == nil || item.GetOperation(res.Request.Method) == nil {
 		if res.StatusCode < http.StatusBadRequest {
-			return fmt.Errorf("%s %s is not described", res.Request.Method, path)
+			return fmt.Errorf("%s %s is not in the OpenAPI document", res.Request.Method, path)
 		}
 		return nil
 	}
-	return d.answer(item.GetOperation(res.Request.Method), place{"paths", path, strings.ToLower(res.Request.Method)}, res, body)
+	return d.response(item.GetOperation(res.Request.Method), place{"paths", path, strings.ToLower(res.Request.Method)}, res, body)
 }
 
 func load(text []byte) (*document, error) {
 	parsed, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
-		return nil, fmt.Errorf("load the interface document: %w", err)
+		return nil, fmt.Errorf("load the OpenAPI document: %w", err)
 	}
 	tree, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("load the interface document: %w", err)
+		return nil, fmt.Errorf("load the OpenAPI document: %w", err)
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
@@ -79,7 +79,7 @@ func load(text []byte) (*document, error) {
 		compiler.RegisterFormat(&jsonschema.Format{Name: fmt.Sprint("int", bits), Validate: func(v any) error {
 			n, is := v.(json.Number)
 			if !is {
-				return nil // the type is another rule's
+				return nil // validate checks the type
 			}
 			_, err := strconv.ParseInt(n.String(), 10, bits)
 			return err
@@ -88,10 +88,10 @@ func load(text []byte) (*document, error) {
 	return &document{T: parsed, compiler: compiler, schemas: make(map[string]*jsonschema.Schema)}, compiler.AddResource(documentAddress, tree)
 }
 
-// place is where something is in the document: the names on the way to it.
+// place is a location in the document, as the segments of a JSON pointer.
 type place []string
 
-// or returns where a reference leads, or this place if there is none.
+// or returns the target of a reference, or p if the reference is empty.
 func (p place) or(reference string) place {
 	if steps, is := strings.CutPrefix(reference, "#/"); is {
 		return strings.Split(steps, "/")
@@ -101,7 +101,7 @@ func (p place) or(reference string) place {
 
 func (p place) to(names ...string) place { return slices.Concat(p, names) }
 
-// address returns the place as a URL.
+// address returns the URL of the place.
 func (p place) address() string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var pointer strings.Builder
@@ -131,15 +131,15 @@ func (d *document) schema(at place) (schema *jsonschema.Schema, err error) {
 	return schema, err
 }
 
-// answer checks an answer of the operation at a place.
-func (d *document) answer(o *openapi3.Operation, at place, res *http.Response, body []byte) error {
+// response checks a response of the operation at a place.
+func (d *document) response(o *openapi3.Operation, at place, res *http.Response, body []byte) error {
 	status := strconv.Itoa(res.StatusCode)
 	if o.Responses.Value(status) == nil && res.StatusCode >= http.StatusBadRequest {
 		status = "default"
 	}
 	described := o.Responses.Value(status)
 	if described == nil {
-		return fmt.Errorf("the status %d is not described", res.StatusCode)
+		return fmt.Errorf("the status %d is not in the OpenAPI document", res.StatusCode)
 	}
 	at = at.to("responses", status).or(described.Ref)
 	for name, h := range described.Value.Headers {
@@ -152,7 +152,7 @@ func (d *document) answer(o *openapi3.Operation, at place, res *http.Response, b
 	}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if described.Value.Content[kind] == nil {
-		return fmt.Errorf("the Content-Type %q is not described", kind)
+		return fmt.Errorf("the Content-Type %q is not in the OpenAPI document", kind)
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
@@ -164,7 +164,7 @@ func (d *document) answer(o *openapi3.Operation, at place, res *http.Response, b
 	return nil
 }
 
-// header checks the values of the header that is described at a place.
+// header checks the values of a header against its description at a place.
 func (d *document) header(h *openapi3.HeaderRef, at place, values []string) error {
 	if len(values) == 0 {
 		if h.Value.Required {

@@ -17,8 +17,8 @@ var (
 	policyPattern = regexp.MustCompile(`^("(address|usage)";q=\d+;w=60|"minute";q=\d+;w=60, "day";q=\d+;w=86400)$`)
 )
 
-// Problems returns what is wrong with an answer; sent and received are the Unix
-// seconds on the limiter's clock between which the service answered.
+// Problems returns the faults of a response. The service sent it between the Unix seconds sent
+// and received, on the limiter's clock.
 func Problems(res *http.Response, body []byte, sent, received int64) []string {
 	p := &problems{h: res.Header}
 	p.limits(res.StatusCode, sent, received)
@@ -43,11 +43,11 @@ func (p *problems) addf(format string, args ...any) {
 	p.found = append(p.found, fmt.Sprintf(format, args...))
 }
 
-// number reads a header that must be there once, as a whole number.
+// number parses a header that must occur once and have a non-negative integer.
 func (p *problems) number(name string) int64 {
 	values := p.h.Values(name)
 	if len(values) != 1 {
-		p.addf("%s is there %d times, not once", name, len(values))
+		p.addf("%s occurs %d times, want once", name, len(values))
 		return 0
 	}
 	n, err := strconv.ParseInt(values[0], 10, 64)
@@ -76,7 +76,7 @@ func (p *problems) limits(status int, sent, received int64) {
 	}
 	name := func(header string) string { return strings.SplitN(p.h.Get(header)+`"`, `"`, 3)[1] }
 	if name("RateLimit") != name("RateLimit-Policy") {
-		p.addf("RateLimit and RateLimit-Policy speak of different policies")
+		p.addf("RateLimit and RateLimit-Policy name different policies")
 	}
 	if status != http.StatusTooManyRequests {
 		return
@@ -84,13 +84,13 @@ func (p *problems) limits(status int, sent, received int64) {
 	if remaining != 0 {
 		p.addf("X-RateLimit-Remaining is %d on a 429", remaining)
 	}
-	// A caller begins to wait when it has the answer.
+	// Clients start waiting when they receive the response.
 	if after := p.number("Retry-After"); after < 1 || received+after < reset {
 		p.addf("Retry-After %d at %d is earlier than the reset at %d", after, received, reset)
 	}
 }
 
-// errorBody checks the contract's Error object, and returns its code.
+// errorBody checks the contract's Error object and returns its code.
 func (p *problems) errorBody(res *http.Response, body []byte) (code petcat.Code) {
 	if kind := p.h.Get("Content-Type"); kind != "application/json" {
 		p.addf("the error's Content-Type is %q", kind)
@@ -98,7 +98,7 @@ func (p *problems) errorBody(res *http.Response, body []byte) (code petcat.Code)
 	if res.Request != nil && res.Request.Method == http.MethodHead {
 		return ""
 	}
-	// Member by member: into a struct, the names of members may be in any case.
+	// Not into a struct, whose member names match in any case.
 	var members map[string]json.RawMessage
 	var message string
 	var status int
@@ -111,27 +111,27 @@ func (p *problems) errorBody(res *http.Response, body []byte) (code petcat.Code)
 		p.addf("the error's code %q is not documented", code)
 	}
 	if message == "" || status != res.StatusCode {
-		p.addf("the error's body does not fit: %.200q", body)
+		p.addf("the error's body has a wrong status or no message: %.200q", body)
 	}
 	return code
 }
 
-// crossOrigin checks what lets web pages read an answer.
+// crossOrigin checks the CORS headers.
 func (p *problems) crossOrigin() {
 	allowed := p.h.Values("Access-Control-Allow-Origin")
 	if len(allowed) > 1 {
-		p.addf("Access-Control-Allow-Origin is there %d times", len(allowed))
+		p.addf("Access-Control-Allow-Origin occurs %d times", len(allowed))
 	}
 	if len(allowed) > 0 && allowed[0] != "*" && !strings.Contains(strings.Join(p.h.Values("Vary"), ", "), "Origin") {
 		p.addf("Access-Control-Allow-Origin is %q without Vary: Origin", allowed[0])
 	}
 	if p.h.Get("Access-Control-Allow-Credentials") != "" {
-		p.addf("Access-Control-Allow-Credentials is there, and keys are no cookies")
+		p.addf("Access-Control-Allow-Credentials is set, but the service uses no cookies")
 	}
 }
 
-// companions checks the headers that a status or a code requires, whatever the
-// operation. The interface document names those of an operation.
+// companions checks the headers that a status or code requires for every operation. The
+// OpenAPI document has those of single operations.
 func (p *problems) companions(status int, code petcat.Code) {
 	need := map[int]string{
 		http.StatusUnauthorized:       "WWW-Authenticate",
@@ -151,6 +151,6 @@ func (p *problems) companions(status int, code petcat.Code) {
 		p.addf("X-Error-Field is %q for the code %s", p.h.Get("X-Error-Field"), code)
 	}
 	if code == petcat.CodeCategoryInUse && p.h.Get("Retry-After") != "" {
-		p.addf("a Retry-After, though waiting does not help")
+		p.addf("has a Retry-After, but waiting does not help")
 	}
 }

@@ -8,12 +8,12 @@ import (
 	"os"
 )
 
-// recording names a file to which every exchange of an operation is appended, as a line of
-// JSON; "" for none. tools/exchanges validates them.
+// recording is the file to which record appends every request and response as a line of JSON;
+// "" for none. tools/exchanges validates them.
 var recording = os.Getenv("PETCAT_EXCHANGES")
 
-// record appends an exchange to the recording. A request whose body cannot be read again,
-// such as one that breaks off, is left out.
+// record appends an exchange to the recording. It omits requests whose body cannot be read
+// again, such as an aborted one.
 func record(r *http.Request, res *http.Response, body []byte) error {
 	if recording == "" || r.Body != nil && r.GetBody == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the generated files again")
+var update = flag.Bool("update", false, "rewrite the generated files")
 
 // module is the path of the module, and of the package at its root.
 const (
@@ -47,8 +47,8 @@ func packages(t *testing.T) map[string]*goPackage {
 	return all
 }
 
-// listPackages asks as if for the machine that releases are built for, so that the answers are
-// the same everywhere.
+// listPackages lists the packages for the releases' platform, so that the result is the same on
+// every machine.
 func listPackages() (map[string]*goPackage, error) {
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps,Module", "./...")
 	cmd.Dir = "../.."
@@ -71,17 +71,17 @@ func listPackages() (map[string]*goPackage, error) {
 	}
 }
 
-// below reports whether a path is one of the names, or below one that ends in a slash.
+// below reports whether a path is one of the names, or starts with one that ends in a slash.
 func below(path string, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return path == name || strings.HasSuffix(name, "/") && strings.HasPrefix(path, name)
 	})
 }
 
-// drivers reach a database.
+// drivers are the packages that give access to a database.
 var drivers = []string{"database/sql", "modernc.org/", "github.com/jackc/", internal + "sqlite", internal + "postgres"}
 
-func TestRootAndSDKLinkTheStandardLibraryAlone(t *testing.T) {
+func TestRootAndSDKLinkOnlyStandardLibrary(t *testing.T) {
 	all := packages(t)
 	for _, name := range []string{module, module + "/client"} {
 		for _, dep := range all[name].Deps {
@@ -92,8 +92,8 @@ func TestRootAndSDKLinkTheStandardLibraryAlone(t *testing.T) {
 	}
 }
 
-// TestPackagesLinkNoneOfWhatTheyMustNotKnow follows indirect imports, too.
-func TestPackagesLinkNoneOfWhatTheyMustNotKnow(t *testing.T) {
+// TestForbiddenImports also checks indirect imports.
+func TestForbiddenImports(t *testing.T) {
 	all := packages(t)
 	for name, forbidden := range map[string][]string{
 		module:                {"net", "net/http", "database/sql", "log/slog"},
@@ -114,7 +114,7 @@ func TestPackagesLinkNoneOfWhatTheyMustNotKnow(t *testing.T) {
 	}
 }
 
-func TestBinaryLinksNothingForTests(t *testing.T) {
+func TestBinaryLinksNoTestPackages(t *testing.T) {
 	for _, dep := range packages(t)[module+"/cmd/petcat"].Deps {
 		forTests := strings.HasPrefix(dep, module+"/") && strings.HasSuffix(dep, "test")
 		if forTests || below(dep, "testing", "net/http/httptest", internal+"apicheck", "github.com/google/go-cmp/", "github.com/getkin/") {
@@ -123,8 +123,8 @@ func TestBinaryLinksNothingForTests(t *testing.T) {
 	}
 }
 
-// TestGeneratedBinaryDependencies keeps the list of the binary's modules beside it, so that a
-// new dependency shows in the review of the change that adds it.
+// TestGeneratedBinaryDependencies keeps a list of the binary's modules next to its source, so
+// that reviewers see a new dependency.
 func TestGeneratedBinaryDependencies(t *testing.T) {
 	const golden = "../../cmd/petcat/deps.txt"
 	all, versions := packages(t), map[string]string{}
@@ -153,9 +153,9 @@ func TestGeneratedBinaryDependencies(t *testing.T) {
 	}
 }
 
-// TestSQLiteHasItsOwnRuntime: the driver is machine-translated C, and works with exactly the C
-// runtime that it was translated against. Another module can raise the runtime's version.
-func TestSQLiteHasItsOwnRuntime(t *testing.T) {
+// TestSQLiteRuntimeVersion: the driver is machine-translated C, and works only with the version
+// of the C runtime that it was translated for. Another module can raise that version.
+func TestSQLiteRuntimeVersion(t *testing.T) {
 	const runtimeModule = "modernc.org/libc"
 	list := func(format, of string) string {
 		out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", format, of).Output()
@@ -170,6 +170,6 @@ func TestSQLiteHasItsOwnRuntime(t *testing.T) {
 	}
 	m := regexp.MustCompile(runtimeModule + ` (v\S+)`).FindSubmatch(wanted)
 	if used := list("{{.Version}}", runtimeModule); m == nil || used != string(m[1]) {
-		t.Errorf("%s %s is used, the SQLite driver requires %q", runtimeModule, used, m)
+		t.Errorf("%s is at %s, but the SQLite driver requires %q", runtimeModule, used, m)
 	}
 }

@@ -1,3 +1,3 @@
-// Package archtest holds tests of what the packages link, which no linter sees: .golangci.yml
-// looks at direct imports alone. It needs the go command and the module cache.
+// Package archtest tests which packages are linked, directly or indirectly. The linters in
+// .golangci.yml see only direct imports. The tests need the go command and the module cache.
 package archtest

@@ -1,4 +1,4 @@
-// Package clocktest has a clock for tests.
+// Package clocktest provides a clock for tests.
 package clocktest
 
 import (
@@ -8,8 +8,7 @@ import (
 	"petcat/internal/clock"
 )
 
-// Manual is a [clock.Clock] that stands still until a test moves it. It is safe for concurrent
-// use.
+// Manual is a [clock.Clock] that only moves when a test moves it. It is safe for concurrent use.
 type Manual struct {
 	mu      sync.Mutex
 	reading clock.Reading // guarded by mu
@@ -33,7 +32,7 @@ func (m *Manual) Advance(d time.Duration) {
 	m.reading.Mono += int64(d)
 }
 
-// Step moves only the wall clock, forwards or backwards, as an administrator or a time server
+// Step moves only the wall clock, forward or backward, as an administrator or a time server
 // does.
 func (m *Manual) Step(d time.Duration) {
 	m.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is a kind of operation that changes the disk, or makes changes certain.
+// Kind is a kind of operation that changes or syncs data.
 type Kind string
 
 // The kinds.
@@ -15,29 +15,29 @@ const (
 	Write    Kind = "write"
 	Resize   Kind = "resize"
 	Sync     Kind = "sync"
-	Name     Kind = "name" // a name is made, changed or removed
+	Name     Kind = "name" // a name is created, changed or removed
 	SyncName Kind = "sync of names"
 )
 
 // Op is one operation.
 type Op struct {
 	Kind Kind
-	File string // its name when it was made, without the directory
+	File string // its name at creation, without the directory
 }
 
 // Disk is a file system. Use [New] and [Disk.Mount].
 type Disk struct {
 	mu    sync.Mutex
 	root  *file                  // guarded by mu
-	files uint64                 // made so far; guarded by mu
-	size  uint64                 // bytes in all; guarded by mu
+	files uint64                 // number of files created; guarded by mu
+	size  uint64                 // capacity in bytes; guarded by mu
 	dead  bool                   // the power is cut; guarded by mu
 	cut   func(Op) bool          // guarded by mu; nil: never
 	onCut func(Op)               // guarded by mu
 	fail  func(Op) syscall.Errno // guarded by mu; nil: never
 }
 
-// New returns an empty disk of so many bytes.
+// New returns an empty disk. size is its capacity in bytes.
 func New(size uint64) *Disk {
 	d := &Disk{size: size}
 	d.root = d.newFile("", syscall.S_IFDIR|0o755)
@@ -54,24 +54,24 @@ func (d *Disk) newFile(name string, mode uint32) *file {
 	return f
 }
 
-// CutWhen cuts the power during the first operation for which when is true, and then
-// calls done, which must not wait for the disk. From then on every operation fails. Nil
-// never cuts.
+// CutWhen cuts the power during the first operation for which when returns true, and then calls
+// done, which must not wait for the disk. All later operations fail. If when is nil, the power
+// is never cut.
 func (d *Disk) CutWhen(when func(Op) bool, done func(Op)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cut, d.onCut = when, done
 }
 
-// Fail has operations fail for which fn returns an error; nil ends that.
+// Fail makes operations fail with the error that fn returns for them, if any. nil resets it.
 func (d *Disk) Fail(fn func(Op) syscall.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fail = fn
 }
 
-// Restore gives the disk its power back. What was not synced is there or not, by random.
-// Nobody may have the disk mounted.
+// Restore turns the power back on. A random part of the unsynced changes survives. The disk
+// must not be mounted.
 func (d *Disk) Restore(random *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,8 +86,8 @@ func (d *Disk) Restore(random *rand.Rand) {
 	d.dead, d.cut, d.onCut = false, nil, nil
 }
 
-// begin returns the error that an operation is to end with. Cuts says that it may have
-// happened all the same. The caller holds mu.
+// begin returns the error with which an operation must fail. cuts is true if the operation may
+// have taken effect nevertheless. The caller holds mu.
 func (d *Disk) begin(kind Kind, f *file) (errno syscall.Errno, cuts bool) {
 	if d.dead {
 		return syscall.EIO, false
@@ -106,7 +106,7 @@ func (d *Disk) begin(kind Kind, f *file) (errno syscall.Errno, cuts bool) {
 	return 0, false
 }
 
-// used returns how many bytes files have. The caller holds mu.
+// used returns the total size of all files in bytes. The caller holds mu.
 func (d *Disk) used() (sum uint64) {
 	seen := make(map[*file]bool)
 	var visit func(*file)
@@ -124,8 +124,8 @@ func (d *Disk) used() (sum uint64) {
 	return sum
 }
 
-// grow returns an error when a file would become too large for the disk. The caller
-// holds mu.
+// grow returns an error if the disk is too small for a file that ends at end. The caller holds
+// mu.
 func (d *Disk) grow(f *file, end int64) syscall.Errno {
 	if end > int64(len(f.data)) && d.used()+uint64(end)-uint64(len(f.data)) > d.size {
 		return syscall.ENOSPC
@@ -161,7 +161,7 @@ func (d *Disk) resize(f *file, size int64) syscall.Errno {
 	return errno
 }
 
-// sync syncs a file, or the names in a directory.
+// sync syncs a file, or a directory's names.
 func (d *Disk) sync(f *file) syscall.Errno {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,7 +176,7 @@ func (d *Disk) sync(f *file) syscall.Errno {
 	return errno
 }
 
-// rename changes names of a directory.
+// rename changes names in a directory.
 func (d *Disk) rename(dir *file, r renaming) syscall.Errno {
 	errno, cuts := d.begin(Name, dir)
 	if errno == 0 || cuts {

@@ -1,11 +1,9 @@
-// Package disktest is a file system in memory that loses power when a test says so. It
-// is for tests: a program runs on it through FUSE, which needs Linux and root.
+// Package disktest is an in-memory file system for tests that simulates power cuts. Programs
+// use it through FUSE, which needs Linux and root.
 //
-// The file system remembers what was synced. When the power is cut, everything else is
-// at risk: of each file, any part of what was written since its last sync may be there,
-// page by page, in any order, and pages may be torn; of each directory, the last changes
-// of names may be missing. This is what POSIX allows, and more than any one file system
-// does.
+// A power cut keeps synced data. Any subset of the pages written to a file since its last sync
+// may survive, and pages may be torn. A directory may lose its latest changes of names. POSIX
+// allows all of this; no real file system is that bad.
 //
 // A disk can also be full, or fail without losing power ([Disk.Fail]).
 package disktest

@@ -7,40 +7,39 @@ import (
 )
 
 const (
-	pageSize   = 4096 // what is written as a whole, as a rule
-	sectorSize = 512  // what is never torn
+	pageSize   = 4096 // usually written atomically
+	sectorSize = 512  // never torn
 )
 
 // file is a file or a directory. The disk's mu guards it.
 type file struct {
 	id    uint64
-	name  string // by which it was made
+	name  string // at creation
 	mode  uint32
 	links uint32
 	mtime int64 // nanoseconds since the Unix epoch
 
-	// Of files: what programs see, what is on the medium for certain, and what was done
-	// since, in its order.
+	// For files: the contents that programs see, the synced contents, and the changes since, in
+	// order.
 	data, synced []byte
 	unsynced     []change
 
-	// The same of directories.
+	// The same for directories.
 	names, syncedNames map[string]*file // nil for files
 	unsyncedNames      []renaming
 }
 
-// change is a write, or, when data is nil, a change of the size.
+// change is a write or, if data is nil, a truncation to a size.
 type change struct {
 	at   int64
 	data []byte
 }
 
-// renaming is a change of names that happens as a whole; nil removes a name.
+// renaming is an atomic change of names; nil removes a name.
 type renaming map[string]*file
 
 func (f *file) isDir() bool { return f.names != nil }
 
-// write writes as a program does.
 func (f *file) write(at int64, data []byte) {
 	f.data = apply(f.data, change{at, data})
 	f.unsynced = append(f.unsynced, change{at, slices.Clone(data)})
@@ -56,7 +55,7 @@ func (f *file) rename(r renaming) {
 	f.unsyncedNames = append(f.unsyncedNames, r)
 }
 
-// sync makes what was done certain.
+// sync makes all changes durable.
 func (f *file) sync() {
 	if f.isDir() {
 		f.syncedNames, f.unsyncedNames = maps.Clone(f.names), nil
@@ -65,7 +64,7 @@ func (f *file) sync() {
 	f.synced, f.unsynced = slices.Clone(f.data), nil
 }
 
-// apply returns data after a change.
+// apply returns the data after a change.
 func apply(data []byte, c change) []byte {
 	end := c.at + int64(len(c.data))
 	switch {
@@ -88,8 +87,8 @@ func applyNames(names map[string]*file, r renaming) {
 	}
 }
 
-// survive makes a file, and all below it, what is found when the power is back. Keep is
-// the chance of each page to be there that was not synced.
+// survive replaces the state of a file, and of all files below it, by their state after a power
+// cut. keep is the probability that an unsynced page survives.
 func (f *file) survive(random *rand.Rand, keep float64) {
 	if !f.isDir() {
 		data := slices.Clone(f.synced)
@@ -119,7 +118,7 @@ func (f *file) survive(random *rand.Rand, keep float64) {
 	}
 }
 
-// survive returns those parts of a change that are on the medium.
+// survive returns the parts of a change that survive.
 func (c change) survive(random *rand.Rand, keep float64) (parts []change) {
 	if c.data == nil {
 		if random.Float64() < keep {
@@ -142,7 +141,7 @@ func (c change) survive(random *rand.Rand, keep float64) (parts []change) {
 	return parts
 }
 
-// pieces cuts a write at the multiples of a size.
+// pieces splits a write at multiples of a size.
 func pieces(c change, size int64) func(yield func(change) bool) {
 	return func(yield func(change) bool) {
 		for len(c.data) > 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// written returns a disk with a file of three pages: the first two were synced, and
-// then the second was written over and the third appended. Its name is certain.
+// written returns a disk with a file of three pages: the first two were synced, then the second
+// was overwritten and the third appended. Its name is synced.
 func written(t *testing.T) (d *Disk, f *file) {
 	t.Helper()
 	d = New(1 << 20)
@@ -25,7 +25,7 @@ func written(t *testing.T) (d *Disk, f *file) {
 	return d, f
 }
 
-// howMuch tells how much of a page there is.
+// howMuch reports how much of a page survived: all, none or torn.
 func howMuch(page []byte, of string) string {
 	switch bytes.Count(page, []byte(of)) {
 	case 0:
@@ -37,18 +37,18 @@ func howMuch(page []byte, of string) string {
 	}
 }
 
-// TestSurvival: what was synced is there after a power cut; of what was not, everything
-// that can be is, in some run: nothing, all, one without the other, and torn pages.
-func TestSurvival(t *testing.T) {
+// TestDataAfterPowerCut: synced data survives, and every possible state of the unsynced pages
+// occurs with some seed.
+func TestDataAfterPowerCut(t *testing.T) {
 	seen := make(map[string]int)
 	for seed := range uint64(2000) {
 		d, f := written(t)
 		d.Restore(rand.New(rand.NewPCG(seed, 0)))
 		if d.root.names["a"] != f {
-			t.Fatal("a name is lost that was synced")
+			t.Fatal("a synced name is lost")
 		}
 		if howMuch(f.data[:pageSize], "1") != "all" {
-			t.Fatal("a page has changed that was synced")
+			t.Fatal("a synced page has changed")
 		}
 		if n := bytes.Count(f.data, []byte("3")) + bytes.Count(f.data, []byte("2")); n%sectorSize != 0 {
 			t.Fatal("a sector is torn")
@@ -57,13 +57,13 @@ func TestSurvival(t *testing.T) {
 	}
 	for _, want := range []string{"none none", "all all", "all none", "none all", "torn none", "none torn", "torn all", "all torn"} {
 		if seen[want] == 0 {
-			t.Errorf("in no run %q: %v", want, seen)
+			t.Errorf("no run has %q: %v", want, seen)
 		}
 	}
 }
 
-// TestNamesSurvive: changes of names that were not synced are there or not, in their order.
-func TestNamesSurvive(t *testing.T) {
+// TestNamesAfterPowerCut: a prefix of the unsynced changes of names survives.
+func TestNamesAfterPowerCut(t *testing.T) {
 	seen := make(map[string]int)
 	for seed := range uint64(500) {
 		d, f := written(t)
@@ -87,9 +87,9 @@ func TestNamesSurvive(t *testing.T) {
 	}
 }
 
-// TestCut: nothing happens after a power cut, and what was under way then may have
-// happened.
-func TestCut(t *testing.T) {
+// TestOperationsAfterPowerCut: operations fail after a power cut, and the one in progress may
+// have taken effect.
+func TestOperationsAfterPowerCut(t *testing.T) {
 	kept := 0
 	for seed := range uint64(100) {
 		d, f := written(t)
@@ -109,21 +109,20 @@ func TestCut(t *testing.T) {
 			kept++
 		}
 		if errno := d.write(f, 0, []byte("y")); errno != 0 {
-			t.Fatalf("with its power back: %v", errno)
+			t.Fatalf("a write after Restore: %v", errno)
 		}
 	}
 	if kept == 0 || kept == 100 {
-		t.Errorf("the write under way was kept %d times of 100", kept)
+		t.Errorf("the write in progress survived %d of 100 times", kept)
 	}
 }
 
-// TestFull: a disk takes what it has room for.
-func TestFull(t *testing.T) {
+func TestDiskFull(t *testing.T) {
 	d, f := written(t)
 	if errno := d.write(f, 0, make([]byte, 1<<20)); errno != 0 {
 		t.Errorf("a write that fits: %v", errno)
 	}
 	if errno := d.write(f, 1<<20, []byte("x")); errno != syscall.ENOSPC {
-		t.Errorf("one that does not: %v", errno)
+		t.Errorf("a write that does not fit: %v, want ENOSPC", errno)
 	}
 }

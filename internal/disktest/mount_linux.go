@@ -11,8 +11,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Mount makes the disk a file system at a directory, until unmount is called. Nothing of
-// it may be in the system's memory when the power comes back: mount it anew then.
+// Mount mounts the disk at a directory until unmount is called. Unmount it before Restore, so
+// that the kernel caches nothing from before the power cut.
 func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 	d.mu.Lock()
 	root := &node{disk: d, file: d.root}
@@ -30,7 +30,7 @@ func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 	return server.Unmount, nil
 }
 
-// node is a file as the system knows it.
+// node is a file as the kernel sees it.
 type node struct {
 	fs.Inode
 	disk *Disk
@@ -55,7 +55,7 @@ var (
 	_ fs.NodeStatfser  = (*node)(nil)
 )
 
-// attr tells what is known of the file. The caller holds mu.
+// attr returns the file's attributes. The caller holds mu.
 func (n *node) attr(out *fuse.Attr) {
 	f := n.file
 	out.Ino, out.Mode, out.Size, out.Nlink = f.id, f.mode, uint64(len(f.data)), f.links
@@ -82,7 +82,7 @@ func (n *node) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) sy
 	return 0
 }
 
-// Setattr implements [fs.NodeSetattrer]: sizes and modes change.
+// Setattr implements [fs.NodeSetattrer] for sizes and modes.
 func (n *node) Setattr(ctx context.Context, h fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if size, ok := in.GetSize(); ok {
 		if errno := n.disk.resize(n.file, int64(size)); errno != 0 {

@@ -1,5 +1,5 @@
-// Package pagetest helps to test the console and the customer's page: it serves them on a real
-// store with a manual clock, and is the browser.
+// Package pagetest helps test the console and the portal: it serves them on a real store with a
+// manual clock, and has a browser for them.
 package pagetest
 
 import (
@@ -30,10 +30,10 @@ import (
 	"petcat/internal/sqlite"
 )
 
-// Noon is when the tests begin.
+// Noon is the time at which the tests start.
 var Noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC) //nolint:gochecknoglobals // a constant
 
-// CLI is the actor of everything that the tests prepare.
+// CLI is the actor of all changes that prepare a test.
 const CLI petcat.Actor = "cli:test"
 
 // Service is a site on a real store.
@@ -45,10 +45,10 @@ type Service struct {
 	Limiter *ratelimit.Limiter
 	Log     *Log
 
-	url string // of the first page
+	url string // of the root page
 }
 
-// Log is what the service logged. It is safe for concurrent use.
+// Log collects the service's log. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer // guarded by mu
@@ -88,7 +88,7 @@ func Open(t *testing.T) *Service {
 	return s
 }
 
-// Options returns the options of a site, of the deployment d1.
+// Options returns the options of a site for the deployment d1.
 func (s *Service) Options() pages.Options {
 	return pages.Options{
 		Environment: petcat.Production, Deployment: "d1", Clock: s.Clock, Logger: slog.New(slog.NewTextHandler(s.Log, nil)),
@@ -96,14 +96,14 @@ func (s *Service) Options() pages.Options {
 	}
 }
 
-// Serve serves a site, whose first page has a path.
+// Serve serves a site whose root page is at a path.
 func (s *Service) Serve(site http.Handler, path string) {
 	server := httptest.NewServer(site)
 	s.T.Cleanup(server.Close)
 	s.url = server.URL + path
 }
 
-// Must fails the test for an error.
+// Must fails the test if err is not nil.
 func Must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *Service) WantAudited(actor petcat.Actor, action, subject string) {
 	}
 }
 
-// Browser is a browser without scripts. It follows no redirects.
+// Browser is a browser without JavaScript. It follows no redirects.
 type Browser struct {
 	*Service
 
@@ -177,7 +177,7 @@ func (s *Service) Browser() *Browser {
 	return &Browser{s, &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// SignIn returns a browser in which a subject is signed in.
+// SignIn returns a browser with a session of a subject.
 func (s *Service) SignIn(of petcat.Subject) *Browser {
 	s.T.Helper()
 	b := s.Browser()
@@ -185,7 +185,7 @@ func (s *Service) SignIn(of petcat.Subject) *Browser {
 	return b
 }
 
-// Do sends a request; headers are names and values.
+// Do sends a request. headers alternates names and values.
 func (b *Browser) Do(method, path, body string, headers ...string) *Page {
 	b.T.Helper()
 	r, err := http.NewRequestWithContext(b.T.Context(), method, b.url+path, strings.NewReader(body))
@@ -207,16 +207,16 @@ func (b *Browser) Do(method, path, body string, headers ...string) *Page {
 	return &Page{answer, html.UnescapeString(string(text)), b}
 }
 
-// Get returns the page of a path below the first page.
+// Get requests a path below the root page.
 func (b *Browser) Get(path string) *Page { b.T.Helper(); return b.Do(http.MethodGet, path, "") }
 
-// Post sends a form of names and values.
+// Post sends a form. values alternates names and values.
 func (b *Browser) Post(path string, values ...string) *Page {
 	b.T.Helper()
 	return b.Do(http.MethodPost, path, Form(values...))
 }
 
-// Form encodes names and values.
+// Form encodes alternating names and values.
 func Form(values ...string) string {
 	all := url.Values{}
 	for i := 0; i < len(values); i += 2 {
@@ -225,19 +225,19 @@ func Form(values ...string) string {
 	return all.Encode()
 }
 
-// Page is an answer.
+// Page is a response.
 type Page struct {
 	*http.Response
 
-	Text string // with its entities resolved
+	Text string // with HTML entities decoded
 	b    *Browser
 }
 
-// richStatus matches a region that screen readers announce, if it contains more than text.
+// richStatus matches a live region (which screen readers announce) that contains more than text.
 var richStatus = regexp.MustCompile(`role="status"[^>]*>[^<]*<[^/]`)
 
-// Want checks the status, that the page contains all texts, and that its announcements contain no
-// links.
+// Want checks the status, that the page contains all texts, and that its live regions contain
+// only text.
 func (p *Page) Want(status int, texts ...string) *Page {
 	t := p.b.T
 	t.Helper()
@@ -255,13 +255,13 @@ func (p *Page) Want(status int, texts ...string) *Page {
 	return p
 }
 
-// Main returns the page without its frame.
+// Main returns the page's main element.
 func (p *Page) Main() string {
 	_, main, _ := strings.Cut(p.Text, "<main")
 	return main
 }
 
-// Lacks checks that the page contains none of the texts.
+// Lacks fails the test if the page contains one of the texts.
 func (p *Page) Lacks(texts ...string) {
 	p.b.T.Helper()
 	for _, text := range texts {
@@ -271,23 +271,23 @@ func (p *Page) Lacks(texts ...string) {
 	}
 }
 
-// WantGoesTo checks that the answer redirects to a path below the first page.
+// WantGoesTo checks that the response redirects to a path below the root page.
 func (p *Page) WantGoesTo(path string) {
 	p.b.T.Helper()
 	p.Want(http.StatusSeeOther)
 	to, err := p.Location()
 	Must(p.b.T, err)
 	if got, want := to.String(), p.b.url+path; got != want {
-		p.b.T.Errorf("%s %s leads to %s, want %s", p.Request.Method, p.Request.URL.Path, got, want)
+		p.b.T.Errorf("%s %s redirects to %s, want %s", p.Request.Method, p.Request.URL.Path, got, want)
 	}
 }
 
-// Secret returns the key that the page shows.
+// Secret returns the secret key that the page shows.
 func (p *Page) Secret() string {
 	p.b.T.Helper()
 	found := regexp.MustCompile(`<code id="secret">(pck_live_\w+)</code>`).FindStringSubmatch(p.Text)
 	if found == nil {
-		p.b.T.Fatalf("there is no key in\n%s", p.Text)
+		p.b.T.Fatalf("no key in\n%s", p.Text)
 	}
 	return found[1]
 }

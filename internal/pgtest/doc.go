@@ -1,9 +1,9 @@
-// Package pgtest gives tests a PostgreSQL: the one that all packages share, which
-// scripts/with-postgres starts, or one of the package's own. Each test has a database of
-// its own there, made from a template that has petcat's tables already.
+// Package pgtest provides PostgreSQL servers for tests. By default all packages share the server
+// that scripts/with-postgres starts; without it, each package starts its own. Each test has its
+// own database, a copy of a template with petcat's tables.
 //
-// A test that kills, suspends or configures a server starts one for itself with [New], from
-// the binaries of the machine or those in the folder that PETCAT_TEST_POSTGRES names. As
-// root, who may not run PostgreSQL, it runs as the user postgres or nobody. It is removed
-// when the test ends.
+// A test that kills, suspends or configures a server starts a private one with [New], from the
+// installed programs or those in the folder PETCAT_TEST_POSTGRES. If the test runs as root, the
+// server runs as the user postgres or nobody, because PostgreSQL refuses to run as root. The
+// server is removed when the test ends.
 package pgtest

@@ -11,20 +11,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Pooler stands between clients and a server as a pooler in transaction mode does: each
-// transaction of a client runs on whatever connection to the server is free, here on the
-// one that was free for longest. While there are more of them than clients, that is never
-// the client's last one.
+// Pooler is a connection pooler in transaction mode: each transaction runs on any free server
+// connection, here on the one that has been free for longest. While there are more server
+// connections than clients, consecutive transactions of a client never share a connection.
 type Pooler struct {
 	t    testing.TB
 	free chan net.Conn
 
 	mu       sync.Mutex
-	switches int // guarded by mu; transactions on another connection than the client's last
+	switches int // guarded by mu; see Switches
 }
 
-// Messages of the protocol that the pooler knows: their first byte, or, of the
-// first message of a connection, their number.
+// The protocol messages that the pooler handles, by their first byte. Startup messages have a
+// number instead.
 const (
 	sslRequest    = 80877103
 	cancelRequest = 80877102
@@ -32,10 +31,10 @@ const (
 	query         = 'Q'
 	terminate     = 'X'
 	readyForQuery = 'Z'
-	outside       = 'I' // the status of a ready server that is in no transaction
+	idle          = 'I' // transaction status: not in a transaction
 )
 
-// StartPooler returns the address of a pooler before a database, which ends with the
+// StartPooler starts a pooler for a database and returns its address. It stops at the end of the
 // test.
 func StartPooler(t testing.TB, database string) (address string, p *Pooler) {
 	t.Helper()
@@ -75,8 +74,8 @@ func StartPooler(t testing.TB, database string) (address string, p *Pooler) {
 	return l.Addr().String(), p
 }
 
-// Switches returns how many transactions ran on another connection than their client's
-// last one.
+// Switches returns the number of transactions that ran on another connection than the client's
+// previous transaction.
 func (p *Pooler) Switches() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,7 +89,7 @@ func (p *Pooler) serve(client net.Conn) error {
 	var current, last net.Conn // current: nil outside a transaction
 	defer func() {
 		if current != nil {
-			_ = current.Close() // in a state that nobody knows
+			_ = current.Close() // its state is unknown
 		}
 	}()
 	for {
@@ -113,19 +112,19 @@ func (p *Pooler) serve(client net.Conn) error {
 		if kind != syncing && kind != query {
 			continue
 		}
-		status, err := answer(current, client)
+		status, err := forward(current, client)
 		if err != nil {
 			return err
 		}
-		if status == outside {
+		if status == idle {
 			p.free <- current
 			current = nil
 		}
 	}
 }
 
-// greet answers the first messages of a client; ok is false when it wants nothing
-// more. The process number that it tells is made up, as poolers do.
+// greet answers a client's startup messages; ok is false if the client sends no queries. Like
+// real poolers, it reports a made-up process number.
 func greet(client net.Conn) (ok bool, err error) {
 	for {
 		var head [8]byte
@@ -152,13 +151,13 @@ func greet(client net.Conn) (ok bool, err error) {
 			hello = append(hello, parameter...)
 		}
 		hello = append(hello, 'K', 0, 0, 0, 12, 0x7f, 0, 0, 1, 0, 0, 0, 1)
-		hello = append(hello, readyForQuery, 0, 0, 0, 5, outside)
+		hello = append(hello, readyForQuery, 0, 0, 0, 5, idle)
 		_, err := client.Write(hello)
 		return true, err
 	}
 }
 
-// readMessage returns a message's first byte and the whole of it.
+// readMessage returns a whole message, and its first byte.
 func readMessage(from io.Reader) (kind byte, message []byte, err error) {
 	message = make([]byte, 5)
 	if _, err := io.ReadFull(from, message); err != nil {
@@ -170,9 +169,9 @@ func readMessage(from io.Reader) (kind byte, message []byte, err error) {
 	return message[0], message, err
 }
 
-// answer passes the server's messages on until it is ready, and returns its
-// status.
-func answer(server io.Reader, client io.Writer) (status byte, err error) {
+// forward forwards the server's messages until it is ready for a query, and returns its
+// transaction status.
+func forward(server io.Reader, client io.Writer) (status byte, err error) {
 	for {
 		kind, message, err := readMessage(server)
 		if err != nil {

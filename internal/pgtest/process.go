@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// process is the server's main process. Each of its connections has a process
-// and, in PostgreSQL, a group of its own.
+// process is the server's main process. PostgreSQL runs a process, in its own process group, for
+// each connection.
 type process struct {
 	pid   int
-	ended chan struct{} // closed when it was waited for
+	ended chan struct{} // closed when Wait has returned
 }
 
-// startProcess starts a command that dies with the test.
+// startProcess starts a command that is killed if the test process dies.
 func startProcess(cmd *exec.Cmd) (*process, error) {
 	started := make(chan error)
 	p := &process{ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		// The kernel sends the signal when the thread ends that started the
-		// process, so the thread is kept.
+		// The kernel sends the signal when the thread that started the process ends, so the
+		// thread must live as long as the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		dieWithParent(cmd)
@@ -32,7 +32,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 		}
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is known to whoever ended it
+			_ = cmd.Wait() // the caller that stopped it knows why
 		}
 	}()
 	if err := <-started; err != nil {
@@ -44,10 +44,10 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 
 func (p *process) signalMain(sig syscall.Signal) { _ = kill(p.pid, sig) }
 
-// signal reaches the main process and its children, which it returns.
+// signal signals the main process and its children, and returns the children.
 func (p *process) signal(sig syscall.Signal) (children []int) {
-	p.signalMain(sigStop) // it would start new children in the place of lost ones
-	// It may have been about to start one.
+	p.signalMain(sigStop) // otherwise it would replace the lost children
+	// Repeat until there are no new children: it may have been starting one.
 	for signalled := -1; signalled < len(children); {
 		signalled = len(children)
 		for _, pid := range childrenOf(p.pid) {
@@ -61,15 +61,14 @@ func (p *process) signal(sig syscall.Signal) (children []int) {
 	return children
 }
 
-// KillServer ends a server that another program has started, by the number of its main
-// process, at once.
+// KillServer kills a server that another program has started. pid is its main process.
 func KillServer(pid int) {
 	p := &process{pid: pid}
 	awaitEnd(append(p.signal(syscall.SIGKILL), pid))
 }
 
-// awaitEnd waits until killed processes are gone: they hold the data that the
-// next server is to open.
+// awaitEnd waits until killed processes have exited. Until then they block the data directory
+// for the next server.
 func awaitEnd(pids []int) {
 	for _, pid := range pids {
 		for running(pid) {

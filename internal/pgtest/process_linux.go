@@ -13,7 +13,7 @@ import (
 
 func dieWithParent(cmd *exec.Cmd) { cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL }
 
-// childrenOf returns the processes that pid started and that still run.
+// childrenOf returns the running child processes of pid.
 func childrenOf(pid int) []int {
 	var all []int
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -34,14 +34,13 @@ func childrenOf(pid int) []int {
 	return all
 }
 
-// running reports whether a process still does something. One that has ended
-// stays in the list until its parent has asked about it.
+// running reports whether a process is alive. A zombie is not.
 func running(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
-	// The name before it may hold anything, spaces and parentheses too.
+	// The preceding name may contain spaces and parentheses.
 	_, state, _ := bytes.Cut(text[bytes.LastIndexByte(text, ')')+1:], []byte(" "))
 	return !bytes.HasPrefix(state, []byte("Z"))
 }

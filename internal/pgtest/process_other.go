@@ -10,9 +10,9 @@ import (
 
 func dieWithParent(*exec.Cmd) {}
 
-// childrenOf returns the processes that pid started and that still run.
+// childrenOf returns the running child processes of pid.
 func childrenOf(pid int) []int {
-	out, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output() //nolint:noctx // it ends at once
+	out, err := exec.Command("pgrep", "-P", strconv.Itoa(pid)).Output() //nolint:noctx // it exits at once
 	if err != nil {
 		return nil
 	}
@@ -25,5 +25,5 @@ func childrenOf(pid int) []int {
 	return all
 }
 
-// running reports whether a process is there.
+// running reports whether a process exists.
 func running(pid int) bool { return kill(pid, 0) == nil }

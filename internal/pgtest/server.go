@@ -19,11 +19,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// user is the superuser's name within the server.
+// user is the name of the database superuser.
 const user = "petcat"
 
-// startTimeout is how long a server may take until it answers; after a kill it
-// replays its log first.
+// startTimeout limits the time until a server accepts connections. After a kill it first
+// replays its log.
 const startTimeout = 60 * time.Second
 
 // Server is a running PostgreSQL. Use [New] or [Shared].
@@ -31,21 +31,20 @@ type Server struct {
 	admin   string // the URL of the database "postgres"
 	address string // on the loopback network
 
-	// Of a server that was started here, "" and nil else: then it can be neither stopped
-	// nor suspended.
+	// Zero for a server that another process started, which cannot be stopped or suspended.
 	bin, dir string
 	owner    *owner
 
 	mu      sync.Mutex
-	process *process // guarded by mu; nil while it is stopped
+	process *process // guarded by mu; nil while the server is stopped
 }
 
-// programs returns the folder of PostgreSQL's programs: the one that PETCAT_TEST_POSTGRES
-// names, or else of the newest version that is installed.
+// programs returns the folder with PostgreSQL's programs: PETCAT_TEST_POSTGRES, or the folder of
+// the newest installed version.
 func programs() (string, error) {
 	dir := os.Getenv("PETCAT_TEST_POSTGRES")
 	newest := -1
-	// Debian keeps them out of PATH, by version; others have them in PATH.
+	// On Debian they are not in PATH but in a folder for each version.
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well-formed
 	for _, name := range found {
 		if n, err := strconv.Atoi(filepath.Base(filepath.Dir(name))); err == nil && n > newest && (dir == "" || newest >= 0) {
@@ -56,18 +55,18 @@ func programs() (string, error) {
 		dir = filepath.Dir(name)
 	}
 	if _, err := exec.LookPath(filepath.Join(dir, "initdb")); dir == "" || err != nil {
-		return "", errors.New("tests need PostgreSQL: on Debian, as root, apt-get install postgresql; elsewhere, PETCAT_TEST_POSTGRES names the folder of its programs")
+		return "", errors.New("tests need PostgreSQL: on Debian, as root, apt-get install postgresql; elsewhere, set PETCAT_TEST_POSTGRES to the folder with its programs")
 	}
 	return dir, nil
 }
 
-// start makes a fresh server and returns when it answers. [Server.Remove] ends it.
+// start creates a server and returns when it accepts connections. [Server.Remove] removes it.
 func start(ctx context.Context) (_ *Server, err error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
 	}
-	// Not in TMPDIR, because the path of a Unix socket may have 107 bytes.
+	// Not in TMPDIR: the path of a Unix socket is limited to 107 bytes.
 	dir, err := os.MkdirTemp(cmp.Or(os.Getenv(folderVariable), "/tmp"), "pgtest")
 	if err != nil {
 		return nil, err
@@ -90,14 +89,13 @@ func start(ctx context.Context) (_ *Server, err error) {
 	return s, s.Start(ctx)
 }
 
-// folderVariable is the environment variable that says where servers keep their files: in
-// memory if there is room, see scripts/with-postgres.
+// folderVariable is the environment variable with the parent directory of the servers' files.
+// scripts/with-postgres sets it to a file system in memory if there is enough space.
 const folderVariable = "PETCAT_TEST_POSTGRES_DATA"
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// init makes the data directory, and its settings with a port that nobody listens on at
-// the moment.
+// init creates the data directory and its configuration, with an unused port.
 func (s *Server) init(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"),
 		"--pgdata="+s.data(), "--username="+user, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
@@ -120,8 +118,7 @@ func (s *Server) init(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A killed server may leave its segments of shared memory behind when they are System
-	// V's or files; those of mmap go with the process.
+	// A killed server can leak other kinds of shared memory. mmap's is freed with the process.
 	_, err = fmt.Fprintf(f, `
 		listen_addresses = '127.0.0.1'
 		port = %s
@@ -134,13 +131,12 @@ func (s *Server) init(ctx context.Context) error {
 	return errors.Join(err, f.Close())
 }
 
-// Start starts the server again after Stop or Kill, and returns when it
-// answers.
+// Start restarts the server after Stop or Kill, and returns when it accepts connections.
 func (s *Server) Start(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.process != nil {
-		return errors.New("pgtest: the server runs already")
+		return errors.New("pgtest: the server is already running")
 	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -155,17 +151,17 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.process, err = startProcess(cmd); err != nil {
 		return err
 	}
-	if err := s.awaitAnswer(ctx); err != nil {
+	if err := s.awaitReady(ctx); err != nil {
 		s.process.signal(syscall.SIGKILL)
 		<-s.process.ended
 		s.process = nil
 		text, _ := os.ReadFile(log.Name())
-		return fmt.Errorf("pgtest: the server does not start: %w: %s", err, text)
+		return fmt.Errorf("pgtest: the server did not start: %w: %s", err, text)
 	}
 	return nil
 }
 
-func (s *Server) awaitAnswer(ctx context.Context) error {
+func (s *Server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
@@ -177,26 +173,26 @@ func (s *Server) awaitAnswer(ctx context.Context) error {
 		case <-ctx.Done():
 			return err
 		case <-s.process.ended:
-			return errors.New("it ended by itself")
+			return errors.New("it exited")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-// url returns the address of another database.
+// url returns the URL of a database.
 func (s *Server) url(database string) string {
 	u, err := url.Parse(s.admin)
 	if err != nil {
-		panic(err) // it was parsed before
+		panic(err) // this package made it
 	}
 	u.Path = "/" + database
 	return u.String()
 }
 
-// Address returns the host and port of the server on the loopback network.
+// Address returns the server's loopback address, as host:port.
 func (s *Server) Address() string { return s.address }
 
-// ByTCP returns a database's URL for another address, such as that of a proxy.
+// ByTCP returns the URL of a database at another address, such as a proxy's.
 func ByTCP(database, address string) string {
 	config, err := pgx.ParseConfig(database)
 	if err != nil {
@@ -209,8 +205,7 @@ func ByTCP(database, address string) string {
 	return u.String()
 }
 
-// signal reaches the whole server: its main process and everything that serves a
-// connection.
+// signal signals all processes of the server.
 func (s *Server) signal(sig syscall.Signal) {
 	s.mustBeOurs()
 	s.mu.Lock()
@@ -220,23 +215,22 @@ func (s *Server) signal(sig syscall.Signal) {
 	}
 }
 
-// Suspend lets the server hang, as on a dead disk: connections are taken and
-// nothing is answered. Resume ends it.
+// Suspend makes the server hang, as on a dead disk: it accepts connections but never responds.
+// Resume undoes it.
 func (s *Server) Suspend() { s.signal(sigStop) }
 
-// Resume lets a suspended server go on.
+// Resume continues a suspended server.
 func (s *Server) Resume() { s.signal(sigContinue) }
 
-// Kill ends the server at once, as a power cut does but for what the kernel
-// holds.
+// Kill kills the server. Unlike a power cut, it keeps data in the kernel's buffers.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
-// Stop ends the server in order; connections are broken.
+// Stop shuts the server down and closes its connections.
 func (s *Server) Stop() { s.end(syscall.SIGINT) }
 
 func (s *Server) mustBeOurs() {
 	if s.dir == "" {
-		panic("pgtest: all packages share this server; a test that hurts one calls New")
+		panic("pgtest: this server is shared; use New to stop or suspend a server")
 	}
 }
 
@@ -258,20 +252,20 @@ func (s *Server) end(sig syscall.Signal) {
 	s.process = nil
 }
 
-// Remove ends the server and deletes everything.
+// Remove kills the server and deletes its files.
 func (s *Server) Remove() error {
 	s.Resume()
 	s.Kill()
 	return os.RemoveAll(s.dir)
 }
 
-// owner is the user of the machine whom the server runs as.
+// owner is the operating system user that the server runs as.
 type owner struct {
-	change   bool // nobody in particular: whoever runs the test
+	change   bool // false: the user of the test
 	uid, gid uint32
 }
 
-// newOwner chooses a user: the one of the test, unless that is root.
+// newOwner returns the user of the test or, if that is root, the user postgres or nobody.
 func newOwner() (*owner, error) {
 	if os.Getuid() != 0 {
 		return &owner{}, nil
@@ -287,7 +281,7 @@ func newOwner() (*owner, error) {
 			return &owner{change: true, uid: uint32(uid), gid: uint32(gid)}, nil
 		}
 	}
-	return nil, fmt.Errorf("pgtest: PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+	return nil, fmt.Errorf("pgtest: PostgreSQL does not run as root, and neither the user postgres nor the user nobody exists")
 }
 
 func (o *owner) give(dir string) error {

@@ -16,12 +16,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Shared is the server of all tests of a package that do not hurt it: that of
-// [DatabaseVariable], which all packages share, or else one of its own that the first
-// test starts. A package has one in a variable of its tests, and its TestMain calls
-// Main, or Remove.
+// Shared is the server for all tests of a package that neither stop nor suspend it: the server
+// of [DatabaseVariable], or one that the package's first test starts. Keep it in a package
+// variable, and call Main or Remove in TestMain.
 type Shared struct {
-	// Migrate, when set, makes the tables that each database is to have.
+	// Migrate, if not nil, creates the tables of each database.
 	Migrate func(ctx context.Context, url string) error
 
 	once     sync.Once
@@ -30,11 +29,11 @@ type Shared struct {
 	err      error
 }
 
-// DatabaseVariable is the environment variable with the URL of a server's database for
-// administration.
+// DatabaseVariable is the environment variable with the URL of the shared server's
+// administrative database.
 const DatabaseVariable = "PETCAT_TEST_DATABASE"
 
-// Server returns the server.
+// Server returns the server, and starts it if necessary.
 func (s *Shared) Server(t testing.TB) *Server {
 	t.Helper()
 	needServers(t)
@@ -45,7 +44,7 @@ func (s *Shared) Server(t testing.TB) *Server {
 	return s.server
 }
 
-// Database makes a database for a test, with the package's tables, and returns its URL.
+// Database creates a database with the package's tables for a test, and returns its URL.
 func (s *Shared) Database(t testing.TB) string {
 	t.Helper()
 	return s.Server(t).database(t, s.template)
@@ -60,7 +59,7 @@ func (s *Shared) start(ctx context.Context) (err error) {
 	if err != nil || s.Migrate == nil {
 		return err
 	}
-	// Each database is a copy of this one: that is quicker.
+	// Copying this database is faster than migrating each one.
 	name := newName()
 	if err := s.server.execute(ctx, s.server.admin, "CREATE DATABASE "+name); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (s *Shared) start(ctx context.Context) (err error) {
 	return s.Migrate(ctx, s.server.url(name))
 }
 
-// attach returns the server of a URL, which is not ours to end.
+// attach returns a server that another process started.
 func attach(url string) (*Server, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -82,7 +81,7 @@ func attach(url string) (*Server, error) {
 	return s, nil
 }
 
-// Main runs a package's tests, and sees that no server and no goroutine is left.
+// Main runs a package's tests, removes the server, and fails if goroutines are left.
 func (s *Shared) Main(m *testing.M) { goleak.VerifyTestMain(tests{m, s}) }
 
 type tests struct {
@@ -96,8 +95,7 @@ func (t tests) Run() int {
 	return code
 }
 
-// Remove ends the server if it was started for this package, or removes what is left on
-// it.
+// Remove removes the server if it was started for this package, otherwise the package's template.
 func (s *Shared) Remove() {
 	if s.server != nil && s.server.dir != "" {
 		_ = s.server.Remove()
@@ -106,7 +104,7 @@ func (s *Shared) Remove() {
 	}
 }
 
-// New starts a server for one test alone, which may hurt it.
+// New starts a private server for a test that stops or suspends it.
 func New(t testing.TB) *Server {
 	t.Helper()
 	needServers(t)
@@ -121,16 +119,15 @@ func New(t testing.TB) *Server {
 func needServers(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it needs a PostgreSQL; short tests do without")
+		t.Skip("needs PostgreSQL, which -short leaves out")
 	}
 }
 
-// dropTimeout bounds the end of a database: a test that failed may have left the
-// server suspended.
+// dropTimeout limits DROP DATABASE: a failed test may have left the server suspended.
 const dropTimeout = 10 * time.Second
 
-// Database makes an empty database for a test and returns its URL. It is dropped
-// when the test ends.
+// Database creates an empty database for a test and returns its URL. It is dropped at the end of
+// the test.
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	return s.database(t, "template1")
@@ -146,16 +143,16 @@ func (s *Server) database(t testing.TB, template string) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), dropTimeout)
 		defer cancel()
-		// The test may have ended the server.
+		// The test may have stopped the server.
 		_ = s.execute(ctx, s.admin, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 	})
 	return s.url(name)
 }
 
-// newName returns the name of a database that no other test of any package has.
+// newName returns a random database name.
 func newName() string { return "test_" + strings.ToLower(rand.Text()[:16]) }
 
-// Execute runs statements in a database, named "postgres" or by its URL.
+// Execute runs statements in a database: "postgres" or a URL.
 func (s *Server) Execute(t testing.TB, database, statements string) {
 	t.Helper()
 	if database == "postgres" {
@@ -175,7 +172,7 @@ func (s *Server) execute(ctx context.Context, url, statements string) error {
 	return errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 }
 
-// Connect connects to a database for as long as the test runs.
+// Connect connects to a database until the end of the test.
 func Connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -186,7 +183,7 @@ func Connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-// Execute runs a statement on a connection, also when the test cleans up.
+// Execute runs a statement on a connection. It also works in a test's Cleanup.
 func Execute(t testing.TB, conn *pgx.Conn, statement string) {
 	t.Helper()
 	if _, err := conn.Exec(context.WithoutCancel(t.Context()), statement); err != nil {

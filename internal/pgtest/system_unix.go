@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// The signals that let a process hang, and go on.
+// The signals that suspend and resume a process.
 const (
 	sigStop     = syscall.SIGSTOP
 	sigContinue = syscall.SIGCONT
@@ -15,8 +15,7 @@ const (
 
 func kill(pid int, sig syscall.Signal) error { return syscall.Kill(pid, sig) }
 
-// runs makes a command run as the owner, in a group of processes of its own, so
-// that a signal can reach all of them.
+// runs makes a command run as the owner, in its own process group.
 func (o *owner) runs(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if o.change {

@@ -5,8 +5,7 @@ import (
 	"syscall"
 )
 
-// Windows has no signals, and these servers need them: this lets the tests compile, not
-// run.
+// These servers need signals, which Windows lacks. The tests compile there but cannot run.
 const (
 	sigStop     = syscall.Signal(-1)
 	sigContinue = syscall.Signal(-1)
