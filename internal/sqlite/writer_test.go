@@ -180,3 +180,27 @@ func TestBadWriteFailsAlone(t *testing.T) {
 		t.Errorf("the next id is %d, want 3", next.ID)
 	}
 }
+
+// TestErrorThatEndsTransaction: after some errors, such as a full disk, SQLite has rolled back the
+// transaction, and another statement would be committed alone.
+func TestErrorThatEndsTransaction(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{})
+	defer closeNow(t, s)
+	beat := func(id, state string) error {
+		_, err := s.Heartbeat(t.Context(), petcat.Node{ID: id, Label: id, State: state})
+		return err
+	}
+	if err := errors.Join(beat("gone", "ready"), beat("a", "ready")); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, filepath.Join(dir, database), `UPDATE nodes SET seen_at = 0 WHERE id = 'gone';
+		CREATE TRIGGER full BEFORE DELETE ON nodes BEGIN SELECT RAISE(ROLLBACK, 'full'); END`)
+	if err := beat("a", "stopping"); err == nil {
+		t.Fatal("the heartbeat succeeded")
+	}
+	if nodes, err := s.Nodes(t.Context()); err != nil || len(nodes) != 1 || nodes[0].State != "ready" {
+		t.Errorf("the nodes are %+v, %v", nodes, err)
+	}
+	create(t, s, "Dogs")
+}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -48,11 +47,13 @@ func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
 	update := `UPDATE nodes SET since_at = CASE state WHEN ? THEN since_at ELSE ` + now + ` END, state = ?, seen_at = ` + now + ` WHERE id = ? AND (state <> ? OR ` + age + ` >= ?)`
 	rename := `UPDATE nodes SET label = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = ?)`
 	insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, public_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
-	err := errors.Join(
-		c.ExecEach(forget, [][]any{{n.ID, nodeSilence.Milliseconds()}}),
-		c.ExecEach(update, [][]any{{n.State, n.State, n.ID, n.State, nodeNoted.Milliseconds()}}),
-		c.ExecEach(rename, [][]any{{n.Label, n.ID, n.Label}}),
-	)
+	err := c.ExecEach(forget, [][]any{{n.ID, nodeSilence.Milliseconds()}})
+	if err == nil { // an error may have ended the transaction
+		err = c.ExecEach(update, [][]any{{n.State, n.State, n.ID, n.State, nodeNoted.Milliseconds()}})
+	}
+	if err == nil {
+		err = c.ExecEach(rename, [][]any{{n.Label, n.ID, n.Label}})
+	}
 	if err != nil {
 		return nil, err
 	}
