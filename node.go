@@ -11,8 +11,8 @@ type Node struct {
 	Label   string // for people; unique among the running nodes
 	Version string // of the program
 	Host    string // the machine's name
-	// AdminURL is the URL of the admin listener from its own machine, ConsoleURL that of the
-	// console for browsers, PublicURL that of the API for clients; without a trailing slash.
+	// URLs without a trailing slash: of the admin listener from its own machine, of the
+	// console for browsers, and of the API for clients.
 	AdminURL, ConsoleURL, PublicURL string
 	State                           string // as in /readyz
 	Since                           time.Time

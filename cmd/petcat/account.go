@@ -59,7 +59,7 @@ address of a running server.`,
 			Short: "Show recent rejected and failed requests of an account",
 			Long: `Show the requests of an account that got 429 or a status of 500 or more in the last 30
 days: the newest 20 lines, one for each key, operation and code. The request id, the used
-quotas and the end of the rejection are those of the last request. Requests appear within
+quotas and the end of the rejection belong to the last request. Requests appear within
 two seconds.`,
 		}, withAccount(listRefusals)),
 	)

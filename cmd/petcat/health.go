@@ -55,8 +55,8 @@ func (c *call) nodes() (nodes []petcat.Node, here int) {
 	return nodes, here
 }
 
-// urlOf returns the URL of a page for browsers: the configured one, that of a node on this machine,
-// or that of another node with TLS. It returns "" if there is none, or if the listener was given.
+// urlOf returns the URL of a page for browsers: the configured URL, or else the one of a node on this
+// machine, or of another node with TLS. It returns "" if there is none, or if the listener was given.
 func (c *call) urlOf(set, listener string, of func(petcat.Node) string) string {
 	if set != "" || isGiven(c.settings, listener) {
 		return set
@@ -70,8 +70,8 @@ func (c *call) urlOf(set, listener string, of func(petcat.Node) string) string {
 	return ""
 }
 
-// adminURL returns the URL of the admin listener on this machine: that of --admin-listen if it was
-// given, else that of the running node.
+// adminURL returns the URL of the admin listener on this machine, from --admin-listen if it was given,
+// else from the running node.
 func (c *call) adminURL() (string, error) {
 	if nodes, here := c.nodes(); here > 0 && !isGiven(c.settings, "--admin-listen") {
 		return nodes[0].AdminURL, nil

@@ -222,7 +222,7 @@ func rotateKey(c *call) error {
 			sentence: fmt.Sprintf("%s replaces %s, which works until %s. Store it now: it will not be shown again.", k.ID, old.ID, timestamp(rotated.ExpiresAt)),
 			secret:   secret.Reveal(),
 			undo:     func() error { return c.UndoRotation(c.ctx(), actor(), old) },
-			remedy:   fmt.Sprintf("rotate %s, whose secret replaces that of %s", k.ID, old.ID),
+			remedy:   fmt.Sprintf("rotate %s to get another secret", k.ID),
 		}, nil
 	})
 }

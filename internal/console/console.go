@@ -32,14 +32,9 @@ import (
 // Store is the part of the store that the console uses.
 type Store interface { //nolint:interfacebloat // a sum of small ones
 	pages.Store
-	petcat.AccountStore
-	petcat.BanStore
-	petcat.AuditStore
+	petcat.ManagementStore
 	petcat.CategoryStore
 	petcat.OperatorStore
-	petcat.UsageStore
-	petcat.PlanRequestStore
-	petcat.OperatorTokenStore
 	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
 }
 
