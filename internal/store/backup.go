@@ -49,14 +49,13 @@ const (
 // Strip turns a copy of the tables into a backup: it deletes data that backups must not contain,
 // and adds the time of the copy and the version of petcat.
 func Strip(c Conn, takenAt time.Time, program string) error {
-	statements := []string{
+	for _, statement := range []string{
 		`DELETE FROM nodes`,
 		`DELETE FROM sessions`,
 		`DELETE FROM sign_in_links`,
 		// Notes belong to the running deployment.
 		`DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`,
-	}
-	for _, statement := range statements {
+	} {
 		if _, err := c.Exec(statement); err != nil {
 			return err
 		}
@@ -94,8 +93,6 @@ func (t *Tx) Restored(by petcat.Actor) error {
 	if err := t.exec(rename, rand.Text()); err != nil {
 		return err
 	}
-	if err := t.exec(forget, MetaTakenAt, MetaProgram); err != nil {
-		return err
-	}
-	return t.record(by, AuditRestore, detail{"taken_at": b.takenAt, "petcat": b.program, "revision": b.revision}, b.dataset)
+	e := entry{by, AuditRestore, b.dataset, detail{"taken_at": b.takenAt, "petcat": b.program, "revision": b.revision}}
+	return t.write(e, forget, MetaTakenAt, MetaProgram)
 }

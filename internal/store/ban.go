@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
 	"petcat"
@@ -54,11 +55,8 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 func (s *Store) LiftBan(ctx context.Context, by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
 	return change(ctx, s, Work{Doing: "lift ban"}, func(t *Tx) (petcat.Ban, error) {
 		b, err := t.lastBan(key)
-		if err == nil && !b.Active(t.now) {
-			err = notFound("the key %s is not banned now", key)
-		}
-		if err != nil {
-			return b, err
+		if err != nil || !b.Active(t.now) {
+			return b, cmp.Or(err, notFound("the key %s is not banned now", key))
 		}
 		b.LiftedAt, b.LiftedBy = t.now, by
 		return b, t.putBan(b, by, "ban.lift", detail{"account": b.Account.String(), "level": b.Level, "original_end": b.EndsAt})

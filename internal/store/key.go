@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 
 	"petcat"
@@ -51,11 +52,8 @@ func (t *Tx) insertKey(k petcat.Key, hash petcat.KeyHash, by petcat.Actor) (petc
 	const count = `SELECT count(*) FROM api_keys WHERE account_id = ? AND (revoked_at IS NULL OR created_at > ?)`
 	if by == k.Account.Actor() {
 		n, err := one(t, oneColumn[int64], nil, count, int64(k.Account), t.now.AddDate(0, 0, -1).UnixMilli())
-		if err == nil && n >= petcat.MaxCustomerKeys {
-			err = invalid("an account has at most %d keys, with those of the last day; revoke some, and try again tomorrow", petcat.MaxCustomerKeys)
-		}
-		if err != nil {
-			return k, err
+		if err != nil || n >= petcat.MaxCustomerKeys {
+			return k, cmp.Or(err, invalid("an account has at most %d keys, with those of the last day; revoke some, and try again tomorrow", petcat.MaxCustomerKeys))
 		}
 	}
 	t.sequences.Key++

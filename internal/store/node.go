@@ -38,39 +38,37 @@ func (s *Store) Nodes(ctx context.Context) ([]petcat.Node, error) {
 
 // Heartbeat implements [petcat.NodeStore]. It writes a row only if it must change or be renewed.
 func (s *Store) Heartbeat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
-	return write(ctx, s, "record a heartbeat", func(c Conn) ([]petcat.Node, error) { return s.beat(c, n) })
-}
-
-func (s *Store) beat(c Conn, n petcat.Node) ([]petcat.Node, error) {
-	now, age := s.dialect.Now, s.dialect.age()
-	forget := `DELETE FROM nodes WHERE id <> ? AND ` + age + ` > ?`
-	update := `UPDATE nodes SET since_at = CASE state WHEN ? THEN since_at ELSE ` + now + ` END, state = ?, seen_at = ` + now + ` WHERE id = ? AND (state <> ? OR ` + age + ` >= ?)`
-	rename := `UPDATE nodes SET label = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = ?)`
-	insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, public_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
-	err := c.ExecEach(forget, [][]any{{n.ID, nodeSilence.Milliseconds()}})
-	if err == nil { // an error may have ended the transaction
-		err = c.ExecEach(update, [][]any{{n.State, n.State, n.ID, n.State, nodeNoted.Milliseconds()}})
-	}
-	if err == nil {
-		err = c.ExecEach(rename, [][]any{{n.Label, n.ID, n.Label}})
-	}
-	if err != nil {
-		return nil, err
-	}
-	nodes, err := RunningNodes(c, s.dialect)
-	if err != nil || slices.ContainsFunc(nodes, func(other petcat.Node) bool { return other.ID == n.ID }) {
-		return nodes, err
-	}
-	for label, next := n.Label, 2; ; next++ {
-		added, err := c.Exec(insert, n.ID, label, n.Version, n.Host, n.AdminURL, n.ConsoleURL, n.PublicURL, n.State, n.Drained)
+	return write(ctx, s, "record a heartbeat", func(c Conn) ([]petcat.Node, error) {
+		now, age := s.dialect.Now, s.dialect.age()
+		forget := `DELETE FROM nodes WHERE id <> ? AND ` + age + ` > ?`
+		update := `UPDATE nodes SET since_at = CASE state WHEN ? THEN since_at ELSE ` + now + ` END, state = ?, seen_at = ` + now + ` WHERE id = ? AND (state <> ? OR ` + age + ` >= ?)`
+		rename := `UPDATE nodes SET label = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = ?)`
+		insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, public_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
+		err := c.ExecEach(forget, [][]any{{n.ID, nodeSilence.Milliseconds()}})
+		if err == nil { // an error may have ended the transaction
+			err = c.ExecEach(update, [][]any{{n.State, n.State, n.ID, n.State, nodeNoted.Milliseconds()}})
+		}
+		if err == nil {
+			err = c.ExecEach(rename, [][]any{{n.Label, n.ID, n.Label}})
+		}
 		if err != nil {
 			return nil, err
 		}
-		if added > 0 {
-			return RunningNodes(c, s.dialect)
+		nodes, err := RunningNodes(c, s.dialect)
+		if err != nil || slices.ContainsFunc(nodes, func(other petcat.Node) bool { return other.ID == n.ID }) {
+			return nodes, err
 		}
-		label = fmt.Sprintf("%s-%d", n.Label, next)
-	}
+		for label, next := n.Label, 2; ; next++ {
+			added, err := c.Exec(insert, n.ID, label, n.Version, n.Host, n.AdminURL, n.ConsoleURL, n.PublicURL, n.State, n.Drained)
+			if err != nil {
+				return nil, err
+			}
+			if added > 0 {
+				return RunningNodes(c, s.dialect)
+			}
+			label = fmt.Sprintf("%s-%d", n.Label, next)
+		}
+	})
 }
 
 // RemoveNode implements [petcat.NodeStore].

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -61,10 +62,8 @@ func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat
 		if err != nil {
 			return err
 		}
-		if removed, err := t.Exec(remove, string(name)); err != nil {
-			return err
-		} else if removed == 0 {
-			return noOperator(name)
+		if removed, err := t.Exec(remove, string(name)); err != nil || removed == 0 {
+			return cmp.Or(err, noOperator(name))
 		}
 		return t.record(by, "operator.remove", detail{"sessions": ended}, name.String())
 	})
