@@ -40,7 +40,8 @@ CREATE FUNCTION charge_quota(accounts bigint[], per_minute bigint[], per_day big
 RETURNS TABLE (now bigint, admitted boolean, minute_used bigint, day_used bigint) -- now in microseconds
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '200ms' AS $$
 DECLARE
-	s record;
+	place tid;     -- of the account's row
+	counted bigint; -- the row's minute
 	this_minute bigint;
 	changed boolean;
 	n int := cardinality(accounts);
@@ -55,38 +56,39 @@ BEGIN
 		IF i = 1 OR accounts[i] <> accounts[i - 1] THEN
 			-- The lock is a fair queue; sessions that wait for a row overtake each other. Only its
 			-- holder writes the row, so a refusal locks no row and writes nothing.
-			PERFORM pg_advisory_xact_lock(4611686018427387904 + accounts[i]);
-			SELECT t.ctid, t.* INTO s FROM spent AS t WHERE t.account_id = accounts[i] ORDER BY t.minute DESC, t.step DESC LIMIT 1;
+			-- As an expression, it takes a fifth of the time of PERFORM.
+			changed := pg_advisory_xact_lock(4611686018427387904 + accounts[i]) IS NULL; -- false
+			SELECT t.ctid, t.minute, t.minute_used, t.day_used INTO place, counted, minute_used, day_used
+			FROM spent AS t WHERE t.account_id = accounts[i] ORDER BY t.minute DESC, t.step DESC LIMIT 1;
 			IF NOT FOUND THEN
-				INSERT INTO spent AS t (account_id, minute) VALUES (accounts[i], 0) RETURNING t.ctid, t.* INTO s;
+				INSERT INTO spent AS t (account_id, minute) VALUES (accounts[i], 0)
+				RETURNING t.ctid, t.minute, t.minute_used, t.day_used INTO place, counted, minute_used, day_used;
 			END IF;
-			now := extract(epoch FROM clock_timestamp()) * 1000000; -- after the wait for the lock
+			now := date_part('epoch', clock_timestamp()) * 1000000; -- after the wait for the lock; extract() is slower
 			this_minute := now / 60000000;
-			IF s.minute <> this_minute THEN
+			IF counted <> this_minute THEN
 				-- The usage history has the requests that were admitted before a crash emptied this
 				-- table, and by nodes that decided without it.
-				s.day_used := greatest(CASE WHEN s.minute / 1440 = this_minute / 1440 THEN s.day_used END,
-					(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = s.account_id
+				day_used := greatest(CASE WHEN counted / 1440 = this_minute / 1440 THEN day_used END,
+					(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = accounts[i]
 						AND u.hour BETWEEN this_minute / 1440 * 24 AND this_minute / 1440 * 24 + 23));
-				s.minute_used := 0;
+				minute_used := 0;
 			END IF;
-			changed := false;
 		END IF;
-		admitted := s.minute_used < per_minute[i] AND s.day_used < per_day[i];
+		admitted := minute_used < per_minute[i] AND day_used < per_day[i];
 		IF admitted THEN
-			s.minute_used := s.minute_used + 1;
-			s.day_used := s.day_used + 1;
+			minute_used := minute_used + 1;
+			day_used := day_used + 1;
 			changed := true;
 		END IF;
 		IF changed AND (i = n OR accounts[i + 1] <> accounts[i]) THEN
-			UPDATE spent AS t SET minute = this_minute, step = s.minute_used / 64, minute_used = s.minute_used, day_used = s.day_used
-			WHERE t.ctid = s.ctid;
+			UPDATE spent AS t SET minute = this_minute, step = charge_quota.minute_used / 64,
+				minute_used = charge_quota.minute_used, day_used = charge_quota.day_used
+			WHERE t.ctid = place;
 			IF NOT FOUND THEN
 				RAISE EXCEPTION 'charge_quota: the row of account % was written without its lock', accounts[i];
 			END IF;
 		END IF;
-		minute_used := s.minute_used;
-		day_used := s.day_used;
 		RETURN NEXT;
 	END LOOP;
 END $$;
