@@ -80,8 +80,7 @@ func (s *Store) RemoveNode(ctx context.Context, id string) error {
 func (s *Store) DrainNode(ctx context.Context, by petcat.Actor, label string, drained bool) error {
 	action := map[bool]string{true: "node.drain", false: "node.resume"}[drained]
 	return s.Change(ctx, "drain a node", func(t *Tx) error {
-		missing := notFound("there is no running node %q", label)
-		n, err := one(t, nodeInto, missing, runningNodes+`label = ? AND `+s.dialect.age()+` <= ?`, label, nodeSilence.Milliseconds())
+		n, err := one(t, nodeInto, notFound("there is no running node %q", label), runningNodes+`label = ? AND `+s.dialect.age()+` <= ?`, label, nodeSilence.Milliseconds())
 		if err != nil || n.Drained == drained {
 			return err
 		}
