@@ -5,24 +5,12 @@ import "time"
 // Stability is the stability level of an operation.
 type Stability string
 
-// The stability levels.
+// The stability levels. An operation is deprecated at least for the notice before its sunset.
 const (
-	Stable       Stability = "stable"       // 180 days' notice before its sunset
+	Stable       Stability = "stable"       // 180 days' notice
 	Beta         Stability = "beta"         // 30 days' notice
 	Experimental Stability = "experimental" // no notice
 )
-
-// Notice returns the minimum time between the deprecation of an operation and its sunset.
-func (s Stability) Notice() time.Duration {
-	switch s {
-	case Stable:
-		return 180 * 24 * time.Hour
-	case Beta:
-		return 30 * 24 * time.Hour
-	default:
-		return 0
-	}
-}
 
 // OperationID names an operation as the OpenAPI document does.
 type OperationID string
@@ -51,7 +39,7 @@ type Operation struct {
 	Query        []string  // its query parameters; others are ignored
 	Free         bool      // its requests are not charged, and banned keys are answered
 	DeprecatedAt time.Time // zero: not deprecated
-	SunsetAt     time.Time // zero: no end planned; else 00:00 UTC of a day, at least Notice after DeprecatedAt
+	SunsetAt     time.Time // zero: no end planned; else 00:00 UTC of a day, at least the notice after DeprecatedAt
 }
 
 // Deprecated reports whether the operation is announced as deprecated, even if

@@ -31,14 +31,6 @@ type Quota struct {
 // structured field's integer.
 const MaxQuota = 1_000_000_000_000
 
-// In returns the quota of one window.
-func (q Quota) In(w Window) int64 {
-	if w == Day {
-		return q.PerDay
-	}
-	return q.PerMinute
-}
-
 // Quota returns the plan's published quota; ok is false if the quota is agreed with each
 // account.
 func (p Plan) Quota() (q Quota, ok bool) {
@@ -98,21 +90,16 @@ func (s Subscription) Quota() Quota { return s.quota }
 
 // Window is a fixed period of the UTC clock to which a quota applies. Because windows are not
 // sliding, X-RateLimit-Reset is exact.
-type Window int
+type Window time.Duration
 
-// The windows, from short to long.
+// The windows.
 const (
-	Minute Window = iota
-	Day
+	Minute = Window(time.Minute)
+	Day    = Window(24 * time.Hour)
 )
 
 // Length returns the window's length.
-func (w Window) Length() time.Duration {
-	if w == Day {
-		return 24 * time.Hour
-	}
-	return time.Minute
-}
+func (w Window) Length() time.Duration { return time.Duration(w) }
 
 // Seconds returns the window's length in seconds.
 func (w Window) Seconds() int64 { return int64(w.Length() / time.Second) }

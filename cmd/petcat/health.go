@@ -38,8 +38,8 @@ func isGiven(settings config.Settings, flag string) bool {
 	return slices.ContainsFunc(settings.Values, func(v config.Value) bool { return v.Flag == flag && v.Origin != "default" })
 }
 
-// nodes returns the running nodes of the data, those on this machine first, and their number. It
-// returns none if the data could not be opened.
+// nodes returns the running nodes of the data. The first ones, here in number, are on this machine.
+// It returns none if the data could not be opened.
 func (c *call) nodes() (nodes []petcat.Node, here int) {
 	host, _ := os.Hostname()
 	if c.store == nil {
