@@ -96,7 +96,11 @@ func (s *Schedule) UntilCheck() time.Duration { return s.wait }
 // Check makes a backup if one is due and no other node is making one.
 func (s *Schedule) Check(ctx context.Context) {
 	s.wait = min(checkEvery, s.Every)
-	if _, err := s.Store.Alone(ctx, s.make); err != nil && ctx.Err() == nil {
+	ran, err := s.Store.Alone(ctx, s.make)
+	if err == nil && !ran { // another node is making one
+		_, err = s.untilDue(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
 		s.wait = min(retryAfter, s.Every)
 		s.Failures.Add(1)
 		s.Logger.ErrorContext(ctx, "scheduled backup failed; older backups are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)

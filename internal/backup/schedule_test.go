@@ -76,9 +76,20 @@ func TestSchedule(t *testing.T) {
 	if names := other.after(2*time.Hour + 59*time.Minute); len(names) > 0 || other.Last() != last || other.UntilCheck() != time.Minute {
 		t.Errorf("after another node's check, got %v and %+v", names, other.Last())
 	}
+	late := newSchedule(t, busy{st})
+	if names := late.after(9 * time.Hour); len(names) > 0 || late.Last() != last || late.Failures.Load() != 0 {
+		t.Errorf("during another node's backup, got %v and %+v", names, late.Last())
+	}
 	if names := other.after(-24 * time.Hour); len(names) != 1 {
 		t.Errorf("after the clock was set back, got the files %v", names)
 	}
+}
+
+// busy is a store of which another node is making a backup.
+type busy struct{ *sqlite.Store }
+
+func (busy) Alone(context.Context, func(context.Context) error) (ran bool, err error) {
+	return false, nil
 }
 
 // faulty is a store with faulty copies.
