@@ -1,14 +1,14 @@
 #!/bin/sh
-# Creates the passwords for deploy/compose.yaml, once: existing files stay as
-# they are, because the database was created with them.
+# Creates the passwords for deploy/compose.yaml. It keeps existing files, because the
+# database was created with them.
 set -eu
 cd "$(dirname "$0")"
 
-# The directory's mode keeps other users out. The files themselves are readable by
-# everybody, because each container mounts only its own and reads it as another user.
+# The files are world-readable, because each container reads its own as another user. The
+# directory's mode keeps other users out.
 mkdir -p secrets
 chmod 0700 secrets
-# They must not be committed.
+# Git must ignore the secrets.
 echo '*' >secrets/.gitignore
 umask 0022
 
@@ -23,4 +23,4 @@ secret postgres_password "$(random)"
 # No TLS: the network "data" exists only on this machine.
 secret database "postgres://petcat:$(cat secrets/postgres_password)@postgres:5432/petcat?sslmode=disable"
 
-echo "the passwords are in deploy/compose/secrets; keep that folder"
+echo "The passwords are in deploy/compose/secrets. Keep that folder."

@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# Starts three nodes of petcat and a proxy in front of them on this machine, to try
-# out how several nodes work together, and stops all of them on Ctrl-C.
+# Starts three petcat nodes and a proxy on this machine, as a demonstration, and stops them
+# on Ctrl-C.
 #
 #   export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat
 #   deploy/proxy/three-nodes.sh [PORT]
 #
-# The API is at PORT, 8080 by default. The nodes use PORT + 21 to 23, and their
-# health and metrics PORT + 121 to 123: 8101 to 8103, and 8201 to 8203. The
-# environment can set other settings of petcat, such as PETCAT_LOG_LEVEL=info for a line
-# per request, which shows the node that handled it.
+# The API is at PORT, 8080 by default. The nodes use PORT + 21 to 23, and their admin
+# listeners PORT + 121 to 123. The environment can have other settings of petcat. For
+# example, PETCAT_LOG_LEVEL=info logs each request with the node that handled it.
 #
-# PETCAT names the program. The default is bin/petcat of this repository, or else the
-# one in PATH.
+# PETCAT is the path of the program. The default is bin/petcat of this repository, or
+# petcat in PATH.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -24,10 +23,10 @@ fail() { # exit code, sentence
 
 export API_PORT=${1:-8080}
 [[ $API_PORT =~ ^[0-9]{1,5}$ ]] && ((API_PORT >= 1 && API_PORT <= 65535 - 123)) ||
-	fail 2 "$API_PORT is not a valid port, or leaves no room for the nodes' ports (up to PORT + 123); try deploy/proxy/three-nodes.sh 8080"
+	fail 2 "$API_PORT is not a valid port, or is too high for the nodes' ports (up to PORT + 123); try deploy/proxy/three-nodes.sh 8080"
 [[ ${PETCAT_DATABASE:-}${PETCAT_DATABASE_FILE:-} ]] ||
 	fail 78 "several nodes share a database; set its URL: export PETCAT_DATABASE=postgres://petcat:PASSWORD@localhost/petcat"
-# Debian installs haproxy where only root's PATH looks.
+# On Debian, haproxy is in a directory that is only in root's PATH.
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 command -v haproxy >/dev/null || fail 1 "haproxy is not installed; on Debian: apt-get install haproxy"
 petcat=${PETCAT:-$root/bin/petcat}
@@ -38,16 +37,16 @@ for n in 1 2 3; do
 	export "NODE_$n=$((API_PORT + 20 + n))" "ADMIN_$n=$((API_PORT + 120 + n))"
 done
 
-# Each job gets its own process group, so Ctrl-C reaches only this script, which
-# stops everything in order, and once.
+# Run each job in its own process group, so that Ctrl-C reaches only this script, which
+# stops the jobs in order.
 set -m
 exec 3>&2
 pids=()   # of the running nodes, indexed by node number
-proxy=    # of the proxy
+proxy=    # the proxy's pid
 started=  # set once the API has responded
 code=0
 
-# stop stops the nodes first, which finish their requests, and then the proxy.
+# stop stops the nodes, which finish their requests, and then the proxy.
 stop() {
 	trap '' INT TERM EXIT
 	((${#pids[@]} == 0)) || echo "stopping the nodes" >&3
@@ -62,8 +61,8 @@ stop() {
 note() { ((code != 0)) || code=$1; }
 trap stop INT TERM EXIT
 
-# label prefixes each line with its source, and drops haproxy's duplicate lines. It
-# ends with the process that writes to it.
+# label prefixes each line with its source, and drops haproxy's duplicate lines. It exits
+# at the end of its input.
 label() {
 	trap '' INT TERM
 	local line
@@ -80,8 +79,8 @@ for n in 1 2 3; do
 		</dev/null > >(label "node $n") 2>&1 &
 	pids[n]=$!
 done
-# ready starts the proxy when all nodes are ready, so that it does not report them as
-# down, and succeeds when the proxy can be reached, too.
+# ready starts the proxy once all nodes are ready, so that it does not report them as down.
+# It succeeds once the proxy accepts connections.
 ready() {
 	local n admin
 	for n in 1 2 3; do
@@ -95,21 +94,21 @@ ready() {
 	(: <"/dev/tcp/127.0.0.1/$API_PORT") 2>/dev/null
 }
 
-# who_ended reports nodes that have ended. The other nodes keep running.
-who_ended() {
+# check_processes reports nodes that have exited. The other nodes keep running.
+check_processes() {
 	local n ended
 	for n in "${!pids[@]}"; do
 		kill -0 "${pids[n]}" 2>/dev/null && continue
 		ended=0
 		wait "${pids[n]}" 2>/dev/null || ended=$?
 		unset 'pids[n]'
-		echo "node $n has ended with exit code $ended" >&3
+		echo "node $n exited with code $ended" >&3
 		[[ $started ]] || { note "$ended"; exit; }
 	done
 	if [[ $proxy ]] && ! kill -0 "$proxy" 2>/dev/null; then
 		wait "$proxy" || note $?
 		proxy=
-		echo "the proxy has ended" >&3
+		echo "the proxy exited" >&3
 		exit
 	fi
 	if ((${#pids[@]} == 0)); then
@@ -118,11 +117,10 @@ who_ended() {
 	fi
 }
 
-# From here on only >&3 is visible: otherwise the shell prints the whole command of
-# every job that was killed.
+# Hide stderr except >&3: the shell would print the command of every killed job.
 exec 2>/dev/null
 while :; do
-	who_ended
+	check_processes
 	if [[ ! $started ]] && ready; then
 		started=yes
 		cat <<TEXT
@@ -134,12 +132,12 @@ Three nodes are ready; the API is at http://localhost:$API_PORT. In another term
   curl -i -H "Authorization: Bearer KEY" http://localhost:$API_PORT/v1/categories
 
 The nodes themselves are at 127.0.0.1:$NODE_1, $NODE_2 and $NODE_3; their metrics are at :$ADMIN_1, $ADMIN_2 and $ADMIN_3, path /metrics.
-Kill one of them to see how the others behave: kill -9 ${pids[*]:0:1}
-Ctrl-C stops all.
+Kill one of them and watch the others: kill -9 ${pids[*]:0:1}
+Press Ctrl-C to stop all of them.
 
 TEXT
 	fi
-	# In the background, because a trap runs only after a foreground command ends.
+	# In the background, because a trap waits for a foreground command.
 	sleep 0.3 &
 	wait $! || true
 done

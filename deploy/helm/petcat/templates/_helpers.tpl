@@ -24,7 +24,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
-{{- /* Several nodes share PostgreSQL; a single one may have a volume instead. */}}
+{{- /* Several nodes need PostgreSQL; a single node may use a volume instead. */}}
 {{- define "petcat.check" -}}
 {{- if and (gt (int .Values.replicaCount) 1) (not .Values.database.existingSecret) }}
 {{- fail "replicaCount above 1 needs PostgreSQL: create a Secret whose key url is its URL, and set database.existingSecret to the name of the Secret" }}
