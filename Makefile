@@ -1,17 +1,16 @@
-# Everything that one does with this repository. "make help" lists it. What runs
-# on every change runs these same targets.
+# All tasks of this repository; "make help" lists them. CI runs the same targets.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# The version that the binary reports: the tag, or the commit when there is none.
+# The version that the binary reports: the tag, or the commit if there is no tag.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-# A hung test must say where it hangs before people lose patience.
+# Short enough that a hung test soon prints its stack.
 TEST_TIMEOUT ?= 10m
-# More flags for go test, such as -v.
+# Additional flags for go test, such as -v.
 TEST_FLAGS ?=
 
 PKG      ?= ./...
@@ -27,65 +26,65 @@ FAILOVERS ?= 3
 HOURS    ?= 0.5
 SCHEDULES ?= 100000
 
-# Each tool is pinned in a module file of its own, so that its dependencies do
-# not choose the versions of ours. The first use compiles it.
+# Tools are pinned in separate module files, so that their dependencies do not affect
+# petcat's. The first use compiles them.
 GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
-# The requests and responses that tests recorded.
+# The requests and responses recorded by tests.
 EXCHANGES := build/exchanges.jsonl
-# The SDK is a module of its own, which ./... leaves out.
+# The SDK is a separate module, which ./... does not include.
 SDK       := petcat/client
-# What the program compiles for besides this machine.
+# The supported platforms, except linux/amd64.
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
-# The packages that have goroutines.
+# The packages with goroutines.
 RACE := $(SDK) ./cmd/petcat $(addprefix ./internal/,backup catalog console groupcommit httpapi importer keyring logging postgres ratelimit server sqlite usage)
 
 ##@ Run
 
 .PHONY: run
-run: build ## Build, serve on the embedded database, and print what to do next
+run: build ## Build and serve with SQLite, and print the next steps
 	./bin/petcat dev
 
 .PHONY: build
-build: need-go ## Build bin/petcat: one static file, no cgo
+build: need-go ## Build bin/petcat, a static binary without cgo
 	$(GO_BUILD) -o bin/petcat ./cmd/petcat
 
 ##@ Test
 
 .PHONY: test
-test: need-go need-postgres ## Run the tests of every change, with a PostgreSQL of their own: four minutes
+test: need-go need-postgres ## Run all tests, with a temporary PostgreSQL (four minutes)
 	scripts/with-postgres go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... $(SDK)
 
 .PHONY: quick
-quick: need-go ## Run the tests that start no server: under 45 s
+quick: need-go ## Run the tests that start no server (under 45 s)
 	go test -short -timeout $(TEST_TIMEOUT) $$(go list ./... $(SDK) | grep -v -e /e2e$$ -e /internal/postgres$$ -e /internal/pgtest$$)
 
 .PHONY: browser
-browser: need-go need-npm tools/browser/node_modules ## Use the pages in headless Chromium (SCREENSHOTS=docs makes the pictures of the documents again)
+browser: need-go need-npm tools/browser/node_modules ## Test the pages in headless Chromium (SCREENSHOTS=docs updates the documents' screenshots)
 	@scripts/need "chromium chromium"
 	PETCAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -tags browser -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestBrowser' -count=1
 
 .PHONY: clients
-clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,pyright/node_modules newman/node_modules) ## Build the packages of the TypeScript and the Python client, test them in their own runners and against a server (a minute has to end), and run the Postman collection
+clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,pyright/node_modules newman/node_modules) ## Build the TypeScript and Python clients, run their tests, test them against a server (waits for the end of a minute), and run the Postman collection
 	@scripts/clients
 	go test -tags clients -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestClients' -count=1
 
 ##@ Check
 
 .PHONY: check
-check: fmt-check vet cross lint tidy-check gen-check contract alerts vuln ## Run every check that is not a test
+check: fmt-check vet cross lint tidy-check gen-check contract alerts vuln ## Run all checks other than tests
 
 .PHONY: fmt
 fmt: need-go ## Format the Go files
 	$(GOLANGCI) fmt
 
 .PHONY: fmt-check
-fmt-check: need-go ## Fail when a Go file is not formatted (the first run compiles the linter: minutes)
+fmt-check: need-go ## Fail if a Go file is not formatted (the first run compiles the linter: minutes)
 	@$(GOLANGCI) fmt --diff || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 
 .PHONY: vet
-vet: need-go ## Run go vet, also over what has a build tag
+vet: need-go ## Run go vet, including files with build tags
 	go vet -tags 'long browser clients' ./... $(SDK)
 
 .PHONY: cross
@@ -101,20 +100,20 @@ lint: need-go ## Run the linters of .golangci.yml (the first run compiles them: 
 	cd client && go tool -modfile=../tools/golangci-lint.mod golangci-lint run
 
 .PHONY: tidy-check
-tidy-check: need-go ## Fail when go.mod does not say exactly what is imported
+tidy-check: need-go ## Fail if go.mod does not match the imports
 	@(go mod tidy -diff && go -C client mod tidy -diff) || { echo "make tidy-check: run go mod tidy" >&2; exit 1; }
 
 .PHONY: gen
-gen: need-go ## Make the generated files again
+gen: need-go ## Regenerate files
 	go generate ./...
 	go test ./internal/archtest -run Generated -count=1 -update
 
 .PHONY: gen-check
-gen-check: ## Fail when a generated file is not what make gen makes
+gen-check: ## Fail if a generated file is out of date
 	@scripts/gen-check
 
 .PHONY: contract
-contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI document, compare it with the one of 1.0.0, and validate the exchanges of the tests (the first run compiles the validator: minutes)
+contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI document, check compatibility with 1.0.0, and validate the tests' requests and responses (the first run compiles the validator: minutes)
 	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/redocly/node_modules/.bin/redocly lint --config tools/redocly/redocly.yaml $(CONTRACT)
 	go tool -modfile=tools/tools.mod oasdiff breaking --fail-on=WARN --stability-level=beta --deprecation-days-stable=180 --deprecation-days-beta=30 \
 		--severity-levels=api/released/oasdiff-levels.txt api/released/1.0.0.yaml $(CONTRACT)
@@ -132,50 +131,50 @@ alerts: ## Test the alerts of deploy/prometheus
 	cd deploy/prometheus && promtool test rules alerts_test.yaml
 
 .PHONY: vuln
-vuln: need-go ## Look for known vulnerabilities (VULNDB=url: a mirror of the database)
+vuln: need-go ## Check for known vulnerabilities (VULNDB=url: a mirror of the database)
 	@VULNDB='$(VULNDB)' scripts/vuln ./... $(SDK)
 
 ##@ Long runs
 
 .PHONY: race
-race: need-go need-postgres ## Run the tests of what has goroutines under the race detector (needs a C compiler)
+race: need-go need-postgres ## Run the tests of packages with goroutines under the race detector (needs a C compiler)
 	@scripts/need "$$(go env CC) gcc libc6-dev"
 	CGO_ENABLED=1 scripts/with-postgres go test -race -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) $(RACE)
 
 .PHONY: fuzz
-fuzz: need-go ## Fuzz each target for FUZZTIME=30s (FUZZ=regexp chooses, PKG=./... where)
+fuzz: need-go ## Fuzz each target for FUZZTIME=30s (select with FUZZ=regexp and PKG=./...)
 	@FUZZTIME=$(FUZZTIME) FUZZ='$(FUZZ)' scripts/fuzz $(PKG)
 
 LONG = go test -tags long -count=1 -v
 
 .PHONY: torture
-torture: need-go need-postgres ## Kill a server KILLS=50 times, then let things fail in a cluster for MINUTES=60; PETCAT_SEED repeats a run
+torture: need-go need-postgres ## Kill a server KILLS=50 times, then inject faults into a cluster for MINUTES=60 (PETCAT_SEED repeats a run)
 	PETCAT_KILLS=$(KILLS) PETCAT_MINUTES=$(MINUTES) scripts/with-postgres $(LONG) ./e2e -run '^TestTorture' -timeout $$(( $(MINUTES) + 60 ))m
 
 .PHONY: powercut
-powercut: need-go ## Cut the power of a disk under the program CUTS=100 times (needs root and FUSE)
-	@[[ $$(id -u) == 0 && -c /dev/fuse ]] || { echo "make powercut: it mounts a file system, which needs root and /dev/fuse (modprobe fuse)" >&2; exit 1; }
+powercut: need-go ## Simulate CUTS=100 power cuts of the disk (needs root and FUSE)
+	@[[ $$(id -u) == 0 && -c /dev/fuse ]] || { echo "make powercut: mounting the test file system needs root and /dev/fuse (modprobe fuse)" >&2; exit 1; }
 	PETCAT_CUTS=$(CUTS) $(LONG) ./e2e -run '^TestPowerCut' -timeout 1h
 
 .PHONY: failover
-failover: need-go need-postgres ## Kill the leader of two PostgreSQL with Patroni FAILOVERS=3 times under load
+failover: need-go need-postgres ## Kill the leader of a Patroni cluster FAILOVERS=3 times under load
 	@scripts/need "patroni patroni" "etcd etcd-server"
 	PETCAT_FAILOVERS=$(FAILOVERS) $(LONG) ./e2e -run '^TestFailover' -timeout 1h
 
 .PHONY: soak
-soak: need-go need-postgres ## Use a cluster and a single node for HOURS=0.5 while things fail, and see that nothing grows
+soak: need-go need-postgres ## Use a cluster and a single node with injected faults for HOURS=0.5, and check for leaks
 	PETCAT_HOURS=$(HOURS) scripts/with-postgres $(LONG) ./e2e -run '^TestSoak' -timeout 49h
 
 .PHONY: simulate
-simulate: need-go ## Let SCHEDULES=100000 simulated clusters count requests while things fail
+simulate: need-go ## Simulate limits in SCHEDULES=100000 clusters with injected faults
 	PETCAT_SCHEDULES=$(SCHEDULES) $(LONG) ./internal/ratelimit -run '^TestSimulate' -timeout 3h
 
 .PHONY: hostile
-hostile: need-go ## Hold CONNECTIONS=2000 of every hostile kind open
+hostile: need-go ## Test CONNECTIONS=2000 hostile connections of each kind
 	PETCAT_CONNECTIONS=$(CONNECTIONS) $(LONG) ./e2e -run '^TestHostile' -timeout 2h
 
 .PHONY: bench
-bench: need-go ## Measure each figure: table, results, plots (BENCHFLAGS='-only create'; -quick)
+bench: need-go ## Run the benchmarks (BENCHFLAGS='-only create' or -quick)
 	cd bench && go run -mod=mod . $(BENCHFLAGS)
 
 .PHONY: bench-go
@@ -185,14 +184,14 @@ bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
 ##@ Release
 
 .PHONY: release
-release: need-go ## Make the files of a release into dist/: VERSION=1.2.3 [MAINTAINER='Name <mail>'], signed if COSIGN_KEY is set (the first run compiles GoReleaser: minutes)
-	@[[ '$(VERSION)' =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { echo "make release: name the version, as in: make release VERSION=1.2.3" >&2; exit 1; }
+release: need-go ## Build a release in dist/: VERSION=1.2.3 [MAINTAINER='Name <mail>'], signed if COSIGN_KEY is set (the first run compiles GoReleaser: minutes)
+	@[[ '$(VERSION)' =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { echo "make release: set the version, for example: make release VERSION=1.2.3" >&2; exit 1; }
 	VERSION='$(VERSION)' REVISION="$$(git rev-parse HEAD)" MAINTAINER="$${MAINTAINER:-petcat}" go tool -modfile=tools/goreleaser.mod goreleaser release --snapshot --clean $(if $(COSIGN_KEY),,--skip=sign)
 
 ##@ Other
 
 .PHONY: clean
-clean: ## Remove what was built and the test cache; data/ stays
+clean: ## Remove build outputs and the test cache, but not data/
 	rm -rf bin build dist {tools,clients}/*/node_modules clients/*/dist
 	go clean -testcache
 
@@ -202,11 +201,11 @@ help: ## List the targets
 		/^##@ / {printf "\n%s\n", substr($$0, 5)} \
 		/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What has to be there, and what to do when it is not.
+# Required programs, and how to install them.
 
 .PHONY: need-go
 need-go:
-	@command -v go >/dev/null || { echo "Go is not installed. Install Go 1.26 or newer from https://go.dev/dl/ and put its bin directory in PATH." >&2; exit 1; }
+	@command -v go >/dev/null || { echo "Go is not installed. Install Go 1.26 or newer from https://go.dev/dl/ and add its bin directory to PATH." >&2; exit 1; }
 
 .PHONY: need-npm
 need-npm:

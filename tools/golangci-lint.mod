@@ -1,5 +1,5 @@
-// The linter, apart from everything else: its dependencies must not choose the
-// versions of ours. Run it with: go tool -modfile=tools/golangci-lint.mod golangci-lint
+// The linter, in a separate module so that its dependencies do not affect petcat's. Run it
+// with: go tool -modfile=tools/golangci-lint.mod golangci-lint
 module petcat/tools/golangci-lint
 
 go 1.26.0

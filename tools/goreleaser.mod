@@ -1,4 +1,4 @@
-// GoReleaser, which makes the files of a release: go tool -modfile=tools/goreleaser.mod goreleaser
+// GoReleaser, which builds the files of a release: go tool -modfile=tools/goreleaser.mod goreleaser
 module petcat/tools/goreleaser
 
 go 1.26.1

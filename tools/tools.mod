@@ -1,4 +1,4 @@
-// Small tools of the build. Run one with: go tool -modfile=tools/tools.mod NAME
+// Small build tools. Run one with: go tool -modfile=tools/tools.mod NAME
 module petcat/tools
 
 go 1.26.0

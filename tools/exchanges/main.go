@@ -1,6 +1,6 @@
 // Command exchanges validates recorded requests and responses against the OpenAPI document
-// with libopenapi-validator. Tests that use internal/apicheck record them if PETCAT_EXCHANGES
-// names a file. Every response must be valid, and every request that the service accepted.
+// with libopenapi-validator. Tests that use internal/apicheck record them in the file
+// PETCAT_EXCHANGES, if set. All responses and all accepted requests must be valid.
 //
 //	exchanges api/openapi.yaml build/exchanges.jsonl
 package main
@@ -21,7 +21,7 @@ import (
 	validation "github.com/pb33f/libopenapi-validator/errors"
 )
 
-// exchange is one line of the recording.
+// exchange is a line of the recording.
 type exchange struct {
 	Method, URL    string
 	Header         http.Header
@@ -31,8 +31,8 @@ type exchange struct {
 	ResponseBody   []byte
 }
 
-// falseAlarms are parts of messages in which the validator is wrong: JSON numbers have no
-// range, and the repeated parameters of a media type do not change the type.
+// falseAlarms are parts of the validator's wrong messages: JSON numbers have no range, and a
+// repeated parameter of a media type does not change the type.
 var falseAlarms = []string{"cannot unmarshal number", "a=1; a=2"}
 
 func main() {
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run validates the exchanges of a recording, and prints what is invalid.
+// run validates the exchanges of a recording, and prints the problems.
 func run(document, recording string) (requests, responses, invalid int, err error) {
 	v, err := load(document)
 	if err != nil {
@@ -77,7 +77,7 @@ func run(document, recording string) (requests, responses, invalid int, err erro
 	}
 }
 
-// load reads a document, which must be valid itself.
+// load reads a document and checks that it is valid.
 func load(name string) (validator.Validator, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -100,10 +100,10 @@ func load(name string) (validator.Validator, error) {
 func (x *exchange) request() *http.Request {
 	r, err := http.NewRequest(x.Method, "http://localhost:8080"+x.URL, bytes.NewReader(x.Body))
 	if err != nil {
-		panic(err) // it was sent before
+		panic(err) // a test has sent this request
 	}
 	r.Header = x.Header.Clone()
-	// Content-Type may be absent, which OpenAPI cannot express.
+	// Content-Type is optional, which OpenAPI cannot express.
 	if len(x.Body) > 0 && r.Header.Get("Content-Type") == "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -114,7 +114,7 @@ func (x *exchange) response() *http.Response {
 	return &http.Response{StatusCode: x.Status, Header: x.ResponseHeader, Body: io.NopCloser(bytes.NewReader(x.ResponseBody))}
 }
 
-// report prints problems, and reports whether there are any.
+// report prints problems. It reports whether there are any.
 func (x *exchange) report(what string, problems []*validation.ValidationError) (found bool) {
 	for _, p := range problems {
 		text := reasons(p)
