@@ -96,10 +96,10 @@ func TestListEndsWithABlock(t *testing.T) {
 		}
 	}
 
-	between, changed, behind := revised(15, "between", nil), revised(20, "changed", nil), revised(40, "behind", nil)
-	between.Revision, changed.Revision, behind.Revision = 101, 102, 103
-	c.Apply([]petcat.RevisedCategory{between, changed, behind})
-	want := []petcat.Category{first.Category, between.Category, changed.Category, behind.Category}
+	between, changed, after := revised(15, "between", nil), revised(20, "changed", nil), revised(40, "after", nil)
+	between.Revision, changed.Revision, after.Revision = 101, 102, 103
+	c.Apply([]petcat.RevisedCategory{between, changed, after})
+	want := []petcat.Category{first.Category, between.Category, changed.Category, after.Category}
 	if got := unmarshalled(t, joined(current(t, c), catalog.Identity)); !equal(got, want) {
 		t.Errorf("the list of %d categories is wrong", len(got))
 	}

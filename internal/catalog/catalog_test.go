@@ -259,8 +259,8 @@ func TestLoad(t *testing.T) {
 		}
 	})
 	t.Run("the store fails", func(t *testing.T) {
-		away := errors.New("away")
-		if err := catalog.New("d").Load(t.Context(), each{categories: many(1, 2, 100), err: away}); !errors.Is(err, away) {
+		down := errors.New("down")
+		if err := catalog.New("d").Load(t.Context(), each{categories: many(1, 2, 100), err: down}); !errors.Is(err, down) {
 			t.Errorf("got the error %v", err)
 		}
 	})

@@ -61,11 +61,11 @@ type query struct {
 	err  error         // set before done is closed
 }
 
-// awayTimeout is the maximum wait of a list after a failed query, so that an unresponsive store
+// failedTimeout is the maximum wait of a list after a failed query, so that an unresponsive store
 // does not delay every list.
-const awayTimeout = 250 * time.Millisecond
+const failedTimeout = 250 * time.Millisecond
 
-var errSlow = errors.New("the store does not answer")
+var errSlow = errors.New("the store is not responding")
 
 // NewReplica returns an empty catalog. Call Load first. Close stops it.
 func NewReplica(ctx context.Context, c *Catalog, o ReplicaOptions) *Replica {
@@ -151,7 +151,7 @@ func (r *Replica) join() (*query, time.Duration) {
 		r.work.Go(r.ask)
 	}
 	if r.failed != nil {
-		return r.next, awayTimeout
+		return r.next, failedTimeout
 	}
 	return r.next, r.o.Timeout
 }
@@ -231,8 +231,8 @@ func (r *Replica) lastKnown(cause error) (*Snapshot, time.Duration, error) {
 
 // ReplicaStats is the state of a [Replica], for metrics.
 type ReplicaStats struct {
-	// Away is true if the last query failed.
-	Away bool
+	// Failed is true if the last query failed.
+	Failed bool
 	// Age is the time since the list was known to be current.
 	Age     time.Duration
 	Queries uint64 // number of sent queries
@@ -244,7 +244,7 @@ func (r *Replica) Stats() ReplicaStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return ReplicaStats{
-		Away: r.failed != nil, Age: r.o.Clock.Read().Since(r.complete),
+		Failed: r.failed != nil, Age: r.o.Clock.Read().Since(r.complete),
 		Queries: r.queries, Stale: r.stale,
 	}
 }

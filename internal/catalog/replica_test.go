@@ -29,7 +29,7 @@ type feed struct {
 
 const roundTrip = 10 * time.Millisecond
 
-var errAway = errors.New("away")
+var errDown = errors.New("down")
 
 // CategoriesSince reads the data half a round trip after the call.
 func (f *feed) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
@@ -130,7 +130,7 @@ func took(t *testing.T, want time.Duration, fn func()) {
 func TestLoadFails(t *testing.T) {
 	f := catalog.NewReplica(t.Context(), catalog.New("d"), catalog.ReplicaOptions{Feed: &feed{}, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler)})
 	defer f.Close()
-	if err := f.Load(t.Context(), &feed{fail: errAway}); !errors.Is(err, errAway) {
+	if err := f.Load(t.Context(), &feed{fail: errDown}); !errors.Is(err, errDown) {
 		t.Errorf("Load returned %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func TestListsShareQueries(t *testing.T) {
 			t.Errorf("got %d queries in eleven round trips", got)
 		}
 		time.Sleep(time.Hour)
-		if got := c.Stats(); got.Queries != uint64(f.asked.Load()) || got.Stale != 0 || got.Away {
+		if got := c.Stats(); got.Queries != uint64(f.asked.Load()) || got.Stale != 0 || got.Failed {
 			t.Errorf("got the stats %+v after %d queries", got, f.asked.Load())
 		}
 	})
@@ -216,11 +216,11 @@ func TestFeedIsDown(t *testing.T) {
 	withReplica(t, 30*time.Second, func(t *testing.T, f *feed, c *catalog.Replica) {
 		f.create()
 		wantList(t, c, 1, 0) // sent a round trip ago
-		f.set(errAway, false)
+		f.set(errDown, false)
 		f.create()
 		took(t, roundTrip/2, func() { wantList(t, c, 1, roundTrip+roundTrip/2) })
 		took(t, roundTrip/2, func() { wantList(t, c, 1, 2*roundTrip) })
-		if got := c.Stats(); !got.Away || got.Stale != 2 {
+		if got := c.Stats(); !got.Failed || got.Stale != 2 {
 			t.Errorf("got the stats %+v, want two stale lists", got)
 		}
 		// Later lists wait for a query again.
@@ -233,7 +233,7 @@ func TestFeedIsDown(t *testing.T) {
 
 		f.set(nil, false)
 		took(t, roundTrip, func() { wantList(t, c, 2, 0) })
-		if got := c.Stats(); got.Away || got.Age != roundTrip {
+		if got := c.Stats(); got.Failed || got.Age != roundTrip {
 			t.Errorf("got the stats %+v after the feed recovered", got)
 		}
 	})
@@ -245,18 +245,18 @@ func TestCheck(t *testing.T) {
 		time.Sleep(time.Hour)
 		f.create()
 		took(t, roundTrip, func() { c.Check(t.Context()) })
-		if got := c.Stats(); got.Age != roundTrip || got.Away || c.Count() != 1 {
+		if got := c.Stats(); got.Age != roundTrip || got.Failed || c.Count() != 1 {
 			t.Errorf("got the stats %+v and %d categories after an hour without lists", got, c.Count())
 		}
-		f.set(errAway, false)
+		f.set(errDown, false)
 		c.Check(t.Context())
 		time.Sleep(time.Second)
-		if got := c.Stats(); !got.Away || got.Age < time.Second || got.Stale != 0 || c.Count() != 1 {
+		if got := c.Stats(); !got.Failed || got.Age < time.Second || got.Stale != 0 || c.Count() != 1 {
 			t.Errorf("got the stats %+v and %d categories while the feed is down", got, c.Count())
 		}
 		f.set(nil, false)
 		c.Check(t.Context())
-		if got := c.Stats(); got.Away || got.Age != roundTrip {
+		if got := c.Stats(); got.Failed || got.Age != roundTrip {
 			t.Errorf("got the stats %+v after the feed recovered", got)
 		}
 	})
@@ -265,7 +265,7 @@ func TestCheck(t *testing.T) {
 func TestNoStaleness(t *testing.T) {
 	withReplica(t, 0, func(t *testing.T, f *feed, c *catalog.Replica) {
 		wantList(t, c, 0, 0)
-		f.set(errAway, false)
+		f.set(errDown, false)
 		wantNoList(t, c)
 		wantNoList(t, c)
 		f.set(nil, false)
@@ -328,7 +328,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		})
 		defer c.Close()
 		for range 2 {
-			f.set(errAway, false)
+			f.set(errDown, false)
 			for range 10 {
 				_, _, _ = c.Current(t.Context(), 0)
 				time.Sleep(time.Second)

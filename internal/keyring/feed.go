@@ -19,9 +19,9 @@ const (
 
 // feed is the state of the polls.
 type feed struct {
-	seen petcat.Revision // last applied revision; used by Load and Run
-	away bool            // the last poll failed; used by Run
-	wake chan struct{}   // has a value while CatchUp waits for the next poll
+	seen   petcat.Revision // last applied revision; used by Load and Run
+	failed bool            // the last poll failed; used by Run
+	wake   chan struct{}   // has a value while CatchUp waits for the next poll
 
 	mu      sync.Mutex
 	running bool          // guarded by mu
@@ -92,14 +92,14 @@ func (k *Keyring) Poll(ctx context.Context) {
 	asked := k.o.Clock.Read()
 	change, err := k.o.Store.AccessChangesSince(asking, f.seen)
 	if err != nil {
-		if !f.away && ctx.Err() == nil {
-			f.away = true
+		if !f.failed && ctx.Err() == nil {
+			f.failed = true
 			k.o.Logger.ErrorContext(ctx, "reading access changes failed; retrying", "error", err)
 		}
 		return
 	}
-	if f.away {
-		f.away = false
+	if f.failed {
+		f.failed = false
 		k.o.Logger.InfoContext(ctx, "reading access changes succeeded again")
 	}
 	k.apply(change)

@@ -27,7 +27,7 @@ type store struct {
 	mu       sync.Mutex
 	revision petcat.Revision       // guarded by mu, like the other fields
 	all      []petcat.AccessChange // one for each revision
-	away     error                 // returned by every call
+	err      error                 // returned by every call
 	slow     time.Duration         // duration of a poll
 	loading  func()                // called while Load reads keys; optional
 }
@@ -40,16 +40,16 @@ func (s *store) change(c petcat.AccessChange) {
 	s.all = append(s.all, c)
 }
 
-func (s *store) setAway(err error) {
+func (s *store) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.away = err
+	s.err = err
 }
 
 func (s *store) Revision(context.Context) (petcat.Revision, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.revision, s.away
+	return s.revision, s.err
 }
 
 func each[T any](s *store, of func(petcat.AccessChange) []T, fn func(T) error) error {
@@ -80,7 +80,7 @@ func (s *store) BanPage(context.Context, petcat.BanQuery) ([]petcat.Ban, error) 
 
 func (s *store) AccessChangesSince(_ context.Context, after petcat.Revision) (petcat.AccessChange, error) {
 	s.mu.Lock()
-	sum, away, slow := petcat.AccessChange{Revision: s.revision}, s.away, s.slow
+	sum, err, slow := petcat.AccessChange{Revision: s.revision}, s.err, s.slow
 	for _, c := range s.all {
 		if c.Revision > after {
 			sum.Accounts, sum.Keys, sum.Bans = append(sum.Accounts, c.Accounts...), append(sum.Keys, c.Keys...), append(sum.Bans, c.Bans...)
@@ -88,7 +88,7 @@ func (s *store) AccessChangesSince(_ context.Context, after petcat.Revision) (pe
 	}
 	s.mu.Unlock()
 	time.Sleep(slow)
-	return sum, away
+	return sum, err
 }
 
 // fixture is a store with one account and its active key, and a keyring.
@@ -270,7 +270,7 @@ func TestBans(t *testing.T) {
 // the next answer.
 func TestOldKeysAreNotTrusted(t *testing.T) {
 	f := start(t)
-	f.store.setAway(errors.New("away"))
+	f.store.fail(errors.New("down"))
 	f.clock.Advance(keyring.MaxAge)
 	f.Poll(t.Context())
 	f.Poll(t.Context())
@@ -281,7 +281,7 @@ func TestOldKeysAreNotTrusted(t *testing.T) {
 	if f.Trusted() {
 		t.Error("Trusted returned true")
 	}
-	f.store.setAway(nil)
+	f.store.fail(nil)
 	f.Poll(t.Context())
 	f.want(f.secret, "")
 	if log := f.log.String(); strings.Count(log, "failed; retrying") != 1 || strings.Count(log, "succeeded again") != 1 {
@@ -291,9 +291,9 @@ func TestOldKeysAreNotTrusted(t *testing.T) {
 
 func TestLoadFails(t *testing.T) {
 	f := prepare(t)
-	f.store.setAway(errors.New("away"))
+	f.store.fail(errors.New("down"))
 	_, err := keyring.Load(t.Context(), keyring.Options{Environment: petcat.Production, Store: f.store, Clock: f.clock, Ban: func(petcat.Ban) {}})
-	if !errors.Is(err, f.store.away) {
+	if !errors.Is(err, f.store.err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -240,14 +240,14 @@ func (s *saver) wantSaved(t *testing.T, asked int, keys ...petcat.KeyID) {
 }
 
 func TestBansAreSaved(t *testing.T) {
-	away := func(context.Context, petcat.Ban) error { return errors.New("away") }
+	failing := func(context.Context, petcat.Ban) error { return errors.New("down") }
 	for name, test := range map[string]func(t *testing.T, s *saver){
 		"immediately": func(t *testing.T, s *saver) {
 			s.ban(t, 1, 2)
 			s.wantSaved(t, 2, 1, 2)
 		},
 		"retried until it is saved": func(t *testing.T, s *saver) {
-			s.set(away)
+			s.set(failing)
 			s.ban(t, 1)
 			time.Sleep(9*time.Second + time.Millisecond)
 			s.wantSaved(t, 10)
@@ -256,7 +256,7 @@ func TestBansAreSaved(t *testing.T) {
 			s.wantSaved(t, 1, 1)
 		},
 		"retried until it ends": func(t *testing.T, s *saver) {
-			s.set(away)
+			s.set(failing)
 			s.ban(t, 1)
 			time.Sleep(time.Hour)
 			s.wantSaved(t, 62)
@@ -281,7 +281,7 @@ func TestBansAreSaved(t *testing.T) {
 			}
 		},
 		"retried once at the end": func(t *testing.T, s *saver) {
-			s.set(away)
+			s.set(failing)
 			s.ban(t, 1)
 			s.wantSaved(t, 1)
 			s.set(nil)

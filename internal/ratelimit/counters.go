@@ -16,7 +16,7 @@ import (
 
 const (
 	// silence is the timeout of a call, the maximum time that a request waits in the queue,
-	// and the time without answers after which memory decides. With 250 ms, a busy but
+	// and the time without answers after which the node decides from memory. With 250 ms, a busy but
 	// healthy database let most accounts exceed their quotas.
 	silence = time.Second
 	// trust is the maximum time that memory decides; later requests get 503.
@@ -28,15 +28,17 @@ const (
 	maxWaiting = 16_384
 )
 
-// ErrSilent means that the counters do not answer, so memory decides.
-var ErrSilent = errors.New("the counters do not answer")
+// ErrSilent means that the counters are not responding, so the node decides from memory.
+var ErrSilent = errors.New("the counters are not responding")
 
-// ErrAway means that the counters have not answered for so long that memory is not trusted either.
-var ErrAway = errors.New("the counters have not answered for 30 seconds")
+// ErrDown means that the counters have been silent for so long that the counts in memory are
+// outdated.
+var ErrDown = errors.New("the counters have not responded for 30 seconds")
 
-// errOverloaded: too many requests wait, or the call of the request failed while other calls were
-// answered. Memory never admits such requests, so that quotas are exact under any load.
-var errOverloaded = errors.New("too many requests wait to be counted")
+// errOverloaded means that too many requests are queued, or that the call for the request failed
+// while other calls succeeded. Such requests are rejected, not decided from memory, so that quotas
+// are exact under any load.
+var errOverloaded = errors.New("too many requests are queued for the counters")
 
 // pending is a request that waits for the counters.
 type pending struct {
@@ -48,8 +50,8 @@ type pending struct {
 	got petcat.QuotaCount
 }
 
-// expired returns an error for requests whose callers no longer wait, or waited too long, so that
-// they are not charged.
+// expired returns an error if the caller no longer waits or has waited too long. Such requests are
+// not charged.
 func expired(r *pending, now clock.Reading) (err error) {
 	if r.live.Err() != nil {
 		err = ErrSilent
@@ -59,7 +61,7 @@ func expired(r *pending, now clock.Reading) (err error) {
 	return err
 }
 
-// pulse tracks whether the counters answer.
+// pulse tracks whether the counters respond.
 type pulse struct {
 	logger *slog.Logger
 
@@ -69,23 +71,24 @@ type pulse struct {
 	// by mu.
 	live  context.Context //nolint:containedctx // shared by requests
 	end   context.CancelFunc
-	ended int64 // monotonic time when live was canceled; 0: the counters answer; guarded by mu
+	ended int64 // monotonic time when live was canceled, 0 if the counters respond; guarded by mu
 }
 
-// heard records an answer.
-func (p *pulse) heard(at int64) {
+// answer records an answer.
+func (p *pulse) answer(at int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answered = max(p.answered, at)
 	if p.live == nil || p.ended != 0 {
 		p.live, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // shared by requests
 		p.ended = 0
-		p.logger.Info("rate limits are decided by the database")
+		p.logger.Info("rate-limit calls succeeded")
 	}
 }
 
-// judge returns the error for the requests of a failed call, or nil if it is too early to tell.
-func (p *pulse) judge(sent, now int64, cause error) error {
+// failure records a failed call. It returns the error for the call's requests, or nil if it is
+// too early to conclude that the counters are silent.
+func (p *pulse) failure(sent, now int64, cause error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -96,12 +99,12 @@ func (p *pulse) judge(sent, now int64, cause error) error {
 	case p.ended == 0:
 		p.ended = now
 		p.end()
-		p.logger.Error("the database does not answer rate-limit calls; this node decides from memory for up to 30 seconds", "error", cause)
+		p.logger.Error("rate-limit calls failed; deciding from memory for up to 30 seconds", "error", cause)
 	}
 	return ErrSilent
 }
 
-// Err returns [ErrSilent] or [ErrAway] while the counters do not answer, else nil.
+// Err returns [ErrSilent] or [ErrDown] while the counters are silent, else nil.
 func (l *Limiter) Err() error {
 	l.pulse.mu.Lock()
 	defer l.pulse.mu.Unlock()
@@ -109,7 +112,7 @@ func (l *Limiter) Err() error {
 		return nil
 	}
 	if l.Clock.Read().Mono-l.pulse.ended > int64(trust) {
-		return ErrAway
+		return ErrDown
 	}
 	return ErrSilent
 }
@@ -125,7 +128,7 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	return l.call(live, q)
 }
 
-// call sends a request to the counters.
+// call sends a request to the counters even if they are silent.
 func (l *Limiter) call(live context.Context, q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono, live: live}
 	for err = petcat.ErrAccountHeld; errors.Is(err, petcat.ErrAccountHeld); { // until the request expires
@@ -151,20 +154,20 @@ func (l *Limiter) charge(group []*pending) error {
 	defer cancel()
 	counts, err := l.Counters.Charge(ctx, charges)
 	if errors.Is(err, petcat.ErrAccountHeld) {
-		l.pulse.heard(l.Clock.Read().Mono)
+		l.pulse.answer(l.Clock.Read().Mono)
 		return err
 	}
-	for err != nil { // a single failure is not silence: other calls may be answered
-		if verdict := l.pulse.judge(sent.Mono, l.Clock.Read().Mono, err); verdict != nil {
+	for err != nil { // other calls may succeed, so wait before assuming silence
+		if verdict := l.pulse.failure(sent.Mono, l.Clock.Read().Mono, err); verdict != nil {
 			return fmt.Errorf("%w: %w", verdict, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	heard := l.Clock.Read()
-	l.pulse.heard(heard.Mono)
+	received := l.Clock.Read()
+	l.pulse.answer(received.Mono)
 	for i, r := range group {
 		r.got = counts[i]
-		l.learn(r.Account, counts[i], sent, heard)
+		l.learn(r.Account, counts[i], sent, received)
 	}
 	return nil
 }
@@ -172,14 +175,14 @@ func (l *Limiter) charge(group []*pending) error {
 // learn stores an answer. It keeps the larger counts, because memory may have admitted requests
 // in between. An answer that is up to 10 s older than the last one arrived out of order, and is
 // ignored; an older one means that the counters' clock was set back.
-func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, heard clock.Reading) {
+func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading) {
 	l.with(id, func(a *account) {
 		if early := a.at - c.Now; early > 0 && early < int64(10*time.Second) {
 			return
 		}
 		l.rollOver(a, minuteOf(c.Now))
 		a.minuteUsed, a.dayUsed = max(a.minuteUsed, c.MinuteUsed), max(a.dayUsed, c.DayUsed)
-		a.at, a.sent, a.heard = c.Now, sent, heard
+		a.at, a.sent, a.received = c.Now, sent, received
 	})
 }
 
@@ -202,7 +205,7 @@ func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
 		left := window.Reset(window.Index(a.at/int64(time.Second)))*int64(time.Second) - a.at
 		if spent = now.Mono < a.sent.Mono+left && now.Wall < a.sent.Wall+left; spent {
 			// Relative to the arrival of the answer, so that Retry-After is never early.
-			at := min(a.at+max(0, now.Mono-a.heard.Mono), a.at+left-1)
+			at := min(a.at+max(0, now.Mono-a.received.Mono), a.at+left-1)
 			u.QuotaCount = petcat.QuotaCount{Now: at, DayUsed: a.dayUsed}
 			if minuteOf(at) == a.minute {
 				u.MinuteUsed = a.minuteUsed

@@ -165,7 +165,7 @@ func TestMemoryExpires(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		who, _ := s.ask(1)
 		want(t, "the result after 30 s", who, unavailable)
-		want(t, "the state", s.Err(), ratelimit.ErrAway)
+		want(t, "the state", s.Err(), ratelimit.ErrDown)
 		c.set(well)
 		s.Check()
 		want(t, "the state", s.Err(), nil)

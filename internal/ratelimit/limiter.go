@@ -7,7 +7,7 @@
 //
 // A single node counts in memory. With several nodes, the database decides ([petcat.QuotaStore]),
 // and each node caches the last decisions: it rejects requests without a call while a quota is
-// known to be spent, and decides by itself while the database does not answer. Every admitted
+// known to be spent, and decides from memory while the database is not responding. Each admitted
 // request is in the usage history about a second later; after a start, a single node reads the
 // day's usage from it.
 //
@@ -88,8 +88,8 @@ type account struct {
 
 	// Of the last answer of the counters: the time by their clock, 0 before the first answer,
 	// and the times by this node's clock when the call was sent and answered.
-	at          int64
-	sent, heard clock.Reading
+	at             int64
+	sent, received clock.Reading
 }
 
 const minutesPerDay = 24 * 60
@@ -103,7 +103,7 @@ func New(o Options) *Limiter {
 	}
 	if o.Counters != nil {
 		l.pulse.logger = o.Logger
-		l.pulse.heard(0)
+		l.pulse.answer(0)
 		l.calls = groupcommit.New(groupcommit.Options[*pending]{
 			Commit: l.charge, Expired: expired, Clock: o.Clock, Observe: o.Observe,
 			Overtake: overtake, MaxGroup: requestsInCall, Queue: maxWaiting,

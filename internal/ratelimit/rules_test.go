@@ -190,8 +190,8 @@ func TestPeek(t *testing.T) {
 			for range 3 {
 				d, err := s.Peek(t.Context(), c)
 				want(t, "the error", err, nil)
-				want(t, "what is left", d.Minute.Remaining, 2-n)
-				want(t, "whether it is spent", d.Verdict == ratelimit.MinuteSpent, n == 2)
+				want(t, "remaining in the minute", d.Minute.Remaining, 2-n)
+				want(t, "spent", d.Verdict == ratelimit.MinuteSpent, n == 2)
 			}
 			s.spend(c)
 		}
@@ -236,8 +236,8 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		}
 		want(t, "remaining on the day", s.spend(c).Day.Remaining, left)
 		s.clock.Advance(24 * time.Hour)
-		want(t, "what is left of the next day", s.spend(c).Day.Remaining, 999)
-		want(t, "of the next day for another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining, 999)
+		want(t, "remaining on the next day", s.spend(c).Day.Remaining, 999)
+		want(t, "remaining on the next day, another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining, 999)
 	})
 }
 
@@ -247,14 +247,14 @@ func TestUnreadableHistory(t *testing.T) {
 	l := ratelimit.New(o)
 	defer l.Close()
 	c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
-	failure = errors.New("away")
+	failure = errors.New("down")
 	_, err := l.Spend(t.Context(), c)
 	want(t, "the code", petcat.CodeOf(err), petcat.CodeServiceUnavailable)
 	failure = nil
 	d, err := l.Spend(t.Context(), c)
 	want(t, "the error", err, nil)
 	want(t, "remaining on the day", d.Day.Remaining, 994)
-	failure = errors.New("away")
+	failure = errors.New("down")
 	_, err = l.Spend(t.Context(), c) // now known
 	want(t, "the error", err, nil)
 }
@@ -272,7 +272,7 @@ func TestSweep(t *testing.T) {
 		want(t, "remaining on the day", s.spend(c).Day.Remaining, 999)
 		s.clock.Advance(time.Hour)
 		s.Sweep()
-		want(t, "what is left of the day after a sweep", s.spend(c).Day.Remaining, 998)
+		want(t, "remaining on the day after a sweep", s.spend(c).Day.Remaining, 998)
 	})
 }
 
@@ -315,7 +315,7 @@ func TestModel(t *testing.T) {
 			want(t, "the error", err, nil)
 			u.Now, u.Newest = d.Now, d.Newest // unknown if memory decided
 			usage := ratelimit.Usage{QuotaCount: u, Quota: q}
-			want(t, "what is used", d.Usage, usage)
+			want(t, "the usage", d.Usage, usage)
 			verdict := ratelimit.Admitted
 			if !u.Admitted {
 				verdict = usage.Verdict()

@@ -28,7 +28,7 @@ type world struct {
 	mu       sync.Mutex
 	nodes    []*node // running; guarded by mu
 	all      []*node // guarded by mu
-	away     bool    // the counters do not answer; guarded by mu
+	down     bool    // the counters do not respond; guarded by mu
 	slow     bool    // guarded by mu
 	step     int64   // of the counters' clock; guarded by mu
 	stepped  time.Time
@@ -142,7 +142,7 @@ func (n *node) flush() bool {
 	if n.killed {
 		return false
 	}
-	if !n.w.away {
+	if !n.w.down {
 		for at, count := range n.pending {
 			n.w.history[at] += count
 		}
@@ -192,7 +192,7 @@ func (w *world) delay() time.Duration {
 func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.away {
+	if w.down {
 		return nil
 	}
 	now := time.Now().UnixNano() + w.step
@@ -309,9 +309,9 @@ func (w *world) disturb(end time.Time) {
 		}
 		switch what {
 		case 0: // the database is down
-			during(&w.away)
+			during(&w.down)
 		case 1: // it is down, and restarts empty
-			during(&w.away)
+			during(&w.down)
 			w.empty()
 		case 2: // crash or failover
 			w.empty()

@@ -69,7 +69,7 @@ func (n *Node) examine(stored error) *condition {
 		keyring.Problem, c.away = "access changes could not be read for 30 seconds; no key is trusted", true
 	}
 	counting := n.limiter.Err()
-	c.away = c.away || errors.Is(counting, ratelimit.ErrAway)
+	c.away = c.away || errors.Is(counting, ratelimit.ErrDown)
 	if counting != nil && c.away {
 		limiter.Problem = "the database has not counted requests for 30 seconds; all requests are rejected"
 	} else if counting != nil {

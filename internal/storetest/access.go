@@ -93,15 +93,15 @@ func testAccess(t *testing.T, open Open) {
 // testAccessChanged: OnAccessChange is called before a change of an account, key or ban returns.
 func testAccessChanged(t *testing.T, open Open) {
 	f := start(t, open)
-	told := 0
-	f.OnAccessChange(func(context.Context) { told++ })
+	calls := 0
+	f.OnAccessChange(func(context.Context) { calls++ })
 	a := f.account(t, "zoo")
 	k, _ := f.key(t, a.ID, 1)
 	f.change(t, k.ID, petcat.RevokeKey)
-	wantEqual(t, "changes of access", 3, told)
+	wantEqual(t, "changes of access", 3, calls)
 	f.change(t, k.ID, petcat.RevokeKey) // already revoked
 	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
-	wantEqual(t, "changes of access after other changes", 3, told)
+	wantEqual(t, "changes of access after other changes", 3, calls)
 }
 
 func empty(c petcat.AccessChange) bool {

@@ -66,13 +66,13 @@ func testFeed(t *testing.T, open OpenShared) {
 		t.Errorf("at the end of the feed: got %v up to %d", got, upTo)
 	}
 
-	enough, told := errors.New("enough"), 0
+	enough, calls := errors.New("enough"), 0
 	_, err := reader.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error {
-		told++
+		calls++
 		return enough
 	})
-	if !errors.Is(err, enough) || told != 1 {
-		t.Errorf("stopped with %v after %d, want %v after 1", err, told, enough)
+	if !errors.Is(err, enough) || calls != 1 {
+		t.Errorf("stopped with %v after %d, want %v after 1", err, calls, enough)
 	}
 }
 
@@ -112,21 +112,21 @@ func testFeedUnderLoad(t *testing.T, open OpenShared) {
 }
 
 // follow reads the feed repeatedly, and once more after done is closed.
-func follow(t *testing.T, s petcat.CategoryFeed, done <-chan struct{}) (heard []petcat.RevisedCategory) {
+func follow(t *testing.T, s petcat.CategoryFeed, done <-chan struct{}) (seen []petcat.RevisedCategory) {
 	t.Helper()
 	var after petcat.Revision
 	for last := false; ; {
 		var err error
 		after, err = s.CategoriesSince(context.WithoutCancel(t.Context()), after, func(c petcat.RevisedCategory) error {
-			heard = append(heard, c)
+			seen = append(seen, c)
 			return nil
 		})
 		if err != nil {
 			t.Errorf("follow the feed: %v", err)
-			return heard
+			return seen
 		}
 		if last {
-			return heard
+			return seen
 		}
 		select {
 		case <-done:

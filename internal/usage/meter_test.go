@@ -22,7 +22,7 @@ var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // memory is a store in memory that may be unavailable.
 type memory struct {
-	away    atomic.Bool
+	down    atomic.Bool
 	took    time.Duration // by each write
 	batches []petcat.UsageBatch
 	offered []petcat.UsageBatch // including failed writes
@@ -35,8 +35,8 @@ func (m *memory) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 		return ctx.Err()
 	case <-time.After(m.took):
 	}
-	if m.away.Load() {
-		return errors.New("away")
+	if m.down.Load() {
+		return errors.New("down")
 	}
 	m.batches = append(m.batches, b)
 	return nil
@@ -155,7 +155,7 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	c := clocktest.NewManual(noon)
 	m, s := start(c)
 	m.Flush(t.Context())
-	s.away.Store(true)
+	s.down.Store(true)
 	for range 3 {
 		c.Advance(time.Second)
 		m.Admitted(7, c.Read().Wall)
@@ -166,16 +166,16 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 			t.Errorf("the repeated batch differs (-want +got):\n%s", diff)
 		}
 	}
-	if behind := m.Unsaved(); behind != 3*time.Second {
-		t.Errorf("Unsaved returns %s, 3 s after the last write", behind)
+	if unsaved := m.Unsaved(); unsaved != 3*time.Second {
+		t.Errorf("Unsaved returns %s, 3 s after the last write", unsaved)
 	}
-	s.away.Store(false)
+	s.down.Store(false)
 	m.Flush(t.Context())
 	if len(s.batches) != 3 || s.batches[1].Number != 2 || s.batches[2].Number != 3 || s.batches[2].SeenAt != noon.Add(3*time.Second) || s.total(7).Requests != 3 {
 		t.Errorf("wrote %+v", s.batches)
 	}
-	if behind := m.Unsaved(); behind != 0 {
-		t.Errorf("Unsaved returns %s after everything was written", behind)
+	if unsaved := m.Unsaved(); unsaved != 0 {
+		t.Errorf("Unsaved returns %s after everything was written", unsaved)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		s := &memory{}
-		s.away.Store(true)
+		s.down.Store(true)
 		m := New(Options{Node: "a", Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		m.Close(t.Context()) // before Open
 		m.Open(s)
@@ -256,7 +256,7 @@ func TestClose(t *testing.T) {
 		if !strings.Contains(log.String(), "not written") {
 			t.Errorf("unwritten counts were logged as %q", &log)
 		}
-		time.AfterFunc(time.Minute, func() { s.away.Store(false) })
+		time.AfterFunc(time.Minute, func() { s.down.Store(false) })
 		m.Close(t.Context())
 		if got := s.total(7).Requests; got != 1 || !s.batches[len(s.batches)-1].Ended {
 			t.Errorf("Close wrote %d requests in %+v", got, s.batches)
