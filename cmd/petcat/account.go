@@ -51,7 +51,7 @@ plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12
 			Use:   "link ACCOUNT",
 			Short: "Print a link to the customer's page of an account",
 			Long: `Print a link to the customer's page of an account, which servers with --customer-pages
-serve. The link works once, for 15 minutes. It begins with --public-url, or with the API
+serve. The link works once, for 15 minutes. It starts with --public-url, or with the API
 address of a running server.`,
 		}, withAccount(linkAccount), append(listeners(), "public-url")...),
 		p.managing(&cobra.Command{

@@ -20,7 +20,7 @@ func (p *program) auditCommand() *cobra.Command {
 	list.Flags().String("account", "", "list only entries about this `account`, by name or id, and its keys")
 	list.Flags().String("key", "", "list only entries about the key with this `id`")
 	list.Flags().String("actor", "", "list only entries of this `actor`, such as cli:ann, 'operator ada', or petcat for the service itself")
-	list.Flags().String("since", "", "list only entries since this `time`: a duration ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339)")
+	list.Flags().String("since", "", "list only entries since this `time`: a duration ago (7d), a day (2026-11-21, from 00:00 UTC), or an instant (RFC 3339)")
 	list.Flags().Uint32("limit", 100, "list at most this number of the newest entries; 0 for all")
 	verify := p.managing(&cobra.Command{
 		Use:   "verify",

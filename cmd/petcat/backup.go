@@ -24,8 +24,8 @@ func (p *program) backupCommand() *cobra.Command {
 and sign-in links. The file contains no keys, but it contains customers' names, so only
 its owner can read it.
 
-The file is a SQLite database, also if the data is in PostgreSQL: sqlite3 can read it, and
-petcat restore restores it on SQLite or PostgreSQL. With -, it is written to stdout.`,
+The file is a SQLite database, even if the data is in PostgreSQL: sqlite3 can read it, and
+petcat restore can load it into SQLite or PostgreSQL. With -, it is written to stdout.`,
 		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
   petcat backup - | ssh vault 'cat > petcat.backup'
   sqlite3 petcat.backup 'SELECT count(*) FROM categories'`,
@@ -103,10 +103,9 @@ func (p *program) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup, on SQLite or on PostgreSQL",
-		Long: `Restore a backup into an empty data directory or database, on SQLite or PostgreSQL,
-whichever it came from. If anything fails, nothing is restored. Stop all servers of the
-target first. A file with faults, as petcat verify reports them, is rejected. With -, the
-backup is read from stdin.`,
+		Long: `Restore a backup of either database into an empty data directory or PostgreSQL database.
+If anything fails, nothing is restored. Stop all servers of the target first. A backup in
+which petcat verify finds faults is rejected. With -, the backup is read from stdin.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 	}

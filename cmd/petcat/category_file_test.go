@@ -120,8 +120,8 @@ func TestImport(t *testing.T) {
 	if len(s.list) != 92 {
 		t.Errorf("%d categories", len(s.list))
 	}
-	if beside, err := filepath.Glob(filepath.Dir(file) + "/*"); err != nil || len(beside) != 1 {
-		t.Errorf("files in the directory: %v, %v", beside, err)
+	if files, err := filepath.Glob(filepath.Dir(file) + "/*"); err != nil || len(files) != 1 {
+		t.Errorf("files in the directory: %v, %v", files, err)
 	}
 }
 

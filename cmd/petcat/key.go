@@ -186,7 +186,7 @@ func (p *program) keys(environment petcat.Environment) petcat.KeyGenerator {
 }
 
 func expiresFlag(cmd *cobra.Command) {
-	cmd.Flags().String("expires", "", "set the `expiry`: after a duration (90d), on a day (2027-01-31, at its beginning in UTC), or at an instant (RFC 3339); never by default")
+	cmd.Flags().String("expires", "", "set the `expiry`: after a duration (90d), on a day (2027-01-31, at 00:00 UTC), or at an instant (RFC 3339); never by default")
 }
 
 // expiry returns the time of --expires, zero for never.

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// A test generates the man pages of a release: in the program, the generator would be larger than
-// half of the commands.
+// A test generates the man pages of a release, because the generator would add too much code to the
+// program.
 var (
 	manFolder  = flag.String("man", "", "keep the man pages in this folder, which exists")
 	manVersion = flag.String("man-version", "dev", "the version in the man pages")

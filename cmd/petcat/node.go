@@ -25,7 +25,7 @@ rotation. LABEL is a node's --node-name.`,
 		p.managing(&cobra.Command{
 			Use:   "list",
 			Short: "List the running nodes",
-			Long: `List the running nodes with their version, their state and its beginning. The states are
+			Long: `List the running nodes with their version, state and the start of that state. The states are
 those of /readyz: ready, degraded, unavailable, drained, draining (shutting down), starting
 and failed. A node that was killed is listed for up to 15 seconds.`,
 		}, listNodes),

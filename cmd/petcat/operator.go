@@ -14,7 +14,7 @@ func (p *program) operatorCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
 		Short: "Create an operator, and print a sign-in link",
-		Long: `Create an operator, and print a sign-in link, which works once, for 15 minutes. It begins
+		Long: `Create an operator, and print a sign-in link, which works once, for 15 minutes. It starts
 with --console-url, or with the console's address on a running server. Open it where that
 address is reachable: by default on the machine itself, or through a tunnel such as
 ssh -L 8081:127.0.0.1:8081 HOST.`,

@@ -27,7 +27,7 @@ requests of the last second may be lost.`,
   petcat usage --top 5 --from 7d`,
 	}
 	cmd.Flags().String("by", "day", "print one line per `period`: day or hour")
-	cmd.Flags().String("from", "", "show periods that begin at this `time` or later: a duration ago (7d), a day (2026-11-21, from its beginning in UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
+	cmd.Flags().String("from", "", "show periods that begin at this `time` or later: a duration ago (7d), a day (2026-11-21, from 00:00 UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
 	cmd.Flags().String("to", "", "show periods that begin before this `time`; now by default")
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
 	cmd.Flags().Int("top", 0, "show the `N` accounts with the most requests")
