@@ -169,7 +169,7 @@ func TestMove(t *testing.T) {
 		must(t, err)
 		return s
 	}
-	for name, parameter := range map[string]string{"": "", ", behind a pooler": "default_query_exec_mode=exec"} {
+	for name, parameter := range map[string]string{"": "", " through a pooler": "default_query_exec_mode=exec"} {
 		t.Run("SQLite to PostgreSQL to SQLite"+name, func(t *testing.T) {
 			url := server.Server(t).Database(t)
 			if parameter != "" {

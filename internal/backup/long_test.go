@@ -25,5 +25,5 @@ func TestFlippedBitsAtRandom(t *testing.T) {
 			altered++
 		}
 	}
-	t.Logf("%d of 1000 flipped bits altered a row or the file, and each was named", altered)
+	t.Logf("%d of 1000 flipped bits altered a row or the file, and each was found", altered)
 }

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// checkEvery is the time between checks whether a backup is due: another node may have
-	// made one.
+	// checkEvery is the time between checks whether a backup is due. The next backup may be due
+	// later than expected, because another node has made one.
 	checkEvery = time.Minute
 	// retryAfter is the delay after a failure, if the interval is not shorter.
 	retryAfter = 10 * time.Minute
@@ -79,9 +79,9 @@ type Schedule struct {
 
 	Failures atomic.Int64 // of this node
 
-	last    atomic.Value // Made
-	wait    time.Duration
-	untaken string // the last file if the command failed
+	last     atomic.Value // Made
+	wait     time.Duration
+	rejected string // the last file if the command failed
 }
 
 // Last returns the last successful backup of any node at the time of the last check.
@@ -136,14 +136,14 @@ func (s *Schedule) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.untaken != "" {
-		_ = os.Remove(s.untaken)
+	if s.rejected != "" {
+		_ = os.Remove(s.rejected)
 	}
-	s.untaken = made.File
+	s.rejected = made.File
 	if err := s.runCommand(ctx, made.File); err != nil {
 		return err
 	}
-	s.untaken = ""
+	s.rejected = ""
 	s.last.Store(made)
 	text, err := json.Marshal(made)
 	if err == nil {
@@ -152,9 +152,9 @@ func (s *Schedule) make(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("record the last backup: %w", err)
 	}
-	s.Logger.InfoContext(ctx, "scheduled backup finished and verified", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
+	s.Logger.InfoContext(ctx, "scheduled backup finished", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
 	if err := s.remove(prefix+"*.backup", s.Keep-1, filepath.Base(made.File)); err != nil {
-		s.Logger.WarnContext(ctx, "deleting old backups failed", "folder", s.Folder, "error", err)
+		s.Logger.WarnContext(ctx, "deletion of old backups failed", "folder", s.Folder, "error", err)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 		_, faults, err = Verify(ctx, draft.Name())
 	}
 	if len(faults) > 0 {
-		err = fmt.Errorf("the backup has faults, the first of %d: %s; check the data with petcat verify", len(faults), faults[0])
+		err = fmt.Errorf("the backup has %d faults, the first is: %s; check the data with petcat verify", len(faults), faults[0])
 	}
 	if err == nil {
 		err = draft.Keep()

@@ -145,8 +145,8 @@ func TestScheduleCommand(t *testing.T) {
 		s.Command = filepath.Join(t.TempDir(), "command")
 		must(t, os.WriteFile(s.Command, []byte("#!/bin/sh\n"+text), 0o700)) // #nosec G306 -- it is run
 	}
-	command("echo no room; exit 3")
-	if err := s.runCommand(t.Context(), "FILE"); err == nil || !strings.Contains(err.Error(), "exit status 3: no room") {
+	command("echo disk full; exit 3")
+	if err := s.runCommand(t.Context(), "FILE"); err == nil || !strings.Contains(err.Error(), "exit status 3: disk full") {
 		t.Errorf("the command returned %v", err)
 	}
 	first := s.after(0)
@@ -163,8 +163,8 @@ func TestScheduleCommand(t *testing.T) {
 	}
 }
 
-// TestAlone: one node of a PostgreSQL deployment makes a backup at a time.
-func TestAlone(t *testing.T) {
+// TestOneNodeAtATime: only one node of a PostgreSQL deployment makes a backup at a time.
+func TestOneNodeAtATime(t *testing.T) {
 	url := server.Server(t).Database(t)
 	a, b := openPostgres(t, url), openPostgres(t, url)
 	failed := errors.New("failed")

@@ -27,7 +27,7 @@ import (
 // copies or compresses again.
 const blockSize = 128 << 10
 
-// Catalog has all categories, encoded. It is safe for concurrent use. Use [New].
+// Catalog holds all categories, encoded. It is safe for concurrent use. Use [New].
 type Catalog struct {
 	dataset string
 	current atomic.Pointer[Snapshot]
@@ -100,7 +100,7 @@ type list struct {
 	open     elements // after the sealed blocks; empty only if the list is empty
 }
 
-// apply applies a change unless the list has it.
+// apply applies a change unless the list includes it already.
 func (l *list) apply(change petcat.RevisedCategory) {
 	if change.Revision <= l.revision {
 		return

@@ -124,7 +124,7 @@ func deflate(data []byte, final bool) []byte {
 	return out.Bytes()
 }
 
-// deflateWriters has idle writers, which take 800 KB each.
+// deflateWriters holds idle writers, which take 800 KB each.
 var deflateWriters = sync.Pool{New: func() any { //nolint:gochecknoglobals // a cache without state
 	// Level 1: a part of the list is compressed again after each change, and higher
 	// levels gain little with short JSON objects.
@@ -135,7 +135,7 @@ var deflateWriters = sync.Pool{New: func() any { //nolint:gochecknoglobals // a 
 	return w
 }}
 
-// zstdEncoders has idle encoders: creating one takes longer than most uses.
+// zstdEncoders holds idle encoders: creating one takes longer than most uses.
 var zstdEncoders = sync.Pool{New: func() any { //nolint:gochecknoglobals // a cache without state
 	// A single goroutine, because a request waits anyway. A small window, because
 	// decoders allocate it: RFC 9659 allows 8 MB.

@@ -28,26 +28,26 @@ type ReplicaOptions struct {
 // Replica is a catalog for nodes that share a store. Each list contains every write that any node
 // acknowledged before the list was requested.
 //
-// A list waits for a freshness query that is sent after the request. The query reads the changes
-// since the last known revision. All waiting lists share one query, and the next query is sent
-// after the answer to the last one, so the store gets one small query per round trip under any
-// load. A list needs no query if it knows the newest revision from its charge and the catalog has
-// it.
+// Each list request waits for a freshness query that is sent after the request arrived. The query
+// reads the changes since the last known revision. All waiting requests share one query, and the
+// next query is sent after the last one has been answered, so the store gets one small query per
+// round trip under any load. A request needs no query if the store returned the newest revision
+// when it counted the request, and the catalog has that revision.
 //
-// If the query fails, the list comes from memory, with its age, within MaxStaleness. Use
+// If the query fails, requests get the list in memory and its age, up to MaxStaleness. Use
 // [NewReplica].
 type Replica struct {
 	catalog *Catalog
 	o       ReplicaOptions
 
-	life context.Context //nolint:containedctx // queries are shared by lists
+	life context.Context //nolint:containedctx // queries are shared by requests
 	end  context.CancelFunc
 	work sync.WaitGroup // of ask
 
 	mu       sync.Mutex
 	asking   bool            // guarded by mu; ask runs
-	next     *query          // guarded by mu; the query that lists wait for; nil without lists
-	newest   petcat.Revision // guarded by mu; the newest revision of the store known from lists
+	next     *query          // guarded by mu; the query that requests wait for; nil without requests
+	newest   petcat.Revision // guarded by mu; the newest revision of the store known from requests
 	current  petcat.Revision // guarded by mu; the catalog has all changes up to this revision of the store
 	complete clock.Reading   // guarded by mu; when the last successful query was sent
 	failed   error           // guarded by mu; the error of the last query
@@ -156,10 +156,10 @@ func (r *Replica) join() (*query, time.Duration) {
 	return r.next, r.o.Timeout
 }
 
-// ask sends queries while lists wait.
+// ask sends queries while requests wait.
 func (r *Replica) ask() {
 	for {
-		// Let other lists join first.
+		// Let other requests join first.
 		runtime.Gosched()
 		r.mu.Lock()
 		q, newest, sent := r.next, r.newest, r.o.Clock.Read()
@@ -174,9 +174,9 @@ func (r *Replica) ask() {
 	}
 }
 
-// catchUp reads all changes that the catalog lacks, and publishes them together: a category that
-// changes during the read comes after categories that were created later. Changes read before a
-// failure are kept, so that a node that is far behind makes progress with each query.
+// catchUp reads all changes that the catalog lacks, and publishes them together, because changes of
+// a category during the read come out of order. Changes read before a failure are kept, so that a
+// node that is far behind makes progress with each query.
 func (r *Replica) catchUp() error {
 	ctx, cancel := context.WithTimeout(r.life, r.o.Timeout)
 	defer cancel()
@@ -223,7 +223,7 @@ func (r *Replica) lastKnown(cause error) (*Snapshot, time.Duration, error) {
 	age := max(1, r.o.Clock.Read().Since(r.complete))
 	if age > r.o.MaxStaleness {
 		return nil, 0, petcat.Errorf(petcat.CodeServiceUnavailable,
-			"the list cannot be brought up to date at the moment; retry later").WithCause(cause)
+			"the list cannot be refreshed right now; retry later").WithCause(cause)
 	}
 	r.stale++
 	return r.catalog.current.Load(), age, nil

@@ -21,7 +21,7 @@ const (
 type feed struct {
 	seen   petcat.Revision // last applied revision; used by Load and Run
 	failed bool            // the last poll failed; used by Run
-	wake   chan struct{}   // has a value while CatchUp waits for the next poll
+	wake   chan struct{}   // holds a value while CatchUp waits for the next poll
 
 	mu      sync.Mutex
 	running bool          // guarded by mu

@@ -1,4 +1,4 @@
-// Package keyring identifies callers: it finds the account and plan of a credential. It has all
+// Package keyring identifies callers: it finds the account and plan of a credential. It keeps all
 // keys and accounts in memory. It loads them at the start, and polls the store for changes five
 // times a second, and immediately after this node's own changes. So a revoked key stops working
 // immediately on the node that revoked it, and within a second on other nodes.
@@ -41,7 +41,7 @@ type Options struct {
 	Ban func(petcat.Ban)
 }
 
-// Keyring has the keys and accounts. It is safe for concurrent use. Use [Load].
+// Keyring holds the keys and accounts. It is safe for concurrent use. Use [Load].
 type Keyring struct {
 	o    Options
 	feed feed

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// store has accounts, keys and bans, each with the revision of its last change.
+// store is a fake store: a list of access changes.
 type store struct {
 	mu       sync.Mutex
 	revision petcat.Revision       // guarded by mu, like the other fields

@@ -11,7 +11,7 @@ import (
 // one count.
 const maxCounts = 65_536
 
-// Bucket limits events by key in each UTC minute, on this node alone: failed credentials of an
+// Bucket limits events by key in each UTC minute, only on this node: failed credentials of an
 // address, or free requests of an account. Use [NewBucket].
 type Bucket[K comparable] struct {
 	clock clock.Clock
@@ -22,7 +22,7 @@ type Bucket[K comparable] struct {
 	counts map[K]int64 // the count of the zero K is shared; guarded by mu
 }
 
-// NewBucket returns a bucket that allows limit events a minute for each K.
+// NewBucket returns a bucket that allows limit events per minute for each K.
 func NewBucket[K comparable](c clock.Clock, limit int64) *Bucket[K] {
 	return &Bucket[K]{clock: c, limit: limit, counts: make(map[K]int64)}
 }

@@ -9,7 +9,7 @@ import (
 	"petcat"
 )
 
-// bans has the bans of all keys, and counts early retries on this node.
+// bans holds the bans of all keys, and counts early retries on this node.
 type bans struct {
 	Options
 
@@ -28,9 +28,9 @@ type history struct {
 	ban    petcat.Ban
 }
 
-// inForce reports whether the ban, enforced or not, has not ended. A ban that would end later
-// than a new ban was imposed before the clock was set back. It counts as ended, so that no ban
-// lasts longer than announced.
+// inForce reports whether the ban is active, enforced or not. If it would end later than a new
+// ban, the clock was set back after it was imposed. It then counts as ended, so that no ban lasts
+// longer than announced.
 func (h *history) inForce(now int64) bool {
 	at := time.Unix(0, now)
 	return h.ban.LiftedAt.IsZero() && at.Before(h.ban.EndsAt) && h.ban.EndsAt.Sub(at) <= petcat.BanDuration(h.ban.Level)+time.Minute

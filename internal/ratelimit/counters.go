@@ -19,12 +19,12 @@ const (
 	// and the time without answers after which the node decides from memory. With 250 ms, a busy but
 	// healthy database let most accounts exceed their quotas.
 	silence = time.Second
-	// trust is the maximum time that memory decides; later requests get 503.
+	// trust is the maximum time that a node decides from memory; later requests get 503.
 	trust = 30 * time.Second
 	// Requests that arrive during a call share the next call, which starts after overtake if
 	// the first is still running: two parallel calls would be half as large and cost 10 % more.
 	requestsInCall, overtake = 64, 5 * time.Millisecond
-	// maxWaiting exceeds the number of requests that the counters decide within silence.
+	// maxWaiting is more than the number of requests that the counters can decide within silence.
 	maxWaiting = 16_384
 )
 
@@ -82,7 +82,7 @@ func (p *pulse) answer(at int64) {
 	if p.live == nil || p.ended != 0 {
 		p.live, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // shared by requests
 		p.ended = 0
-		p.logger.Info("rate-limit calls succeeded")
+		p.logger.Info("counting requests in the database")
 	}
 }
 
@@ -99,7 +99,7 @@ func (p *pulse) failure(sent, now int64, cause error) error {
 	case p.ended == 0:
 		p.ended = now
 		p.end()
-		p.logger.Error("rate-limit calls failed; deciding from memory for up to 30 seconds", "error", cause)
+		p.logger.Error("the database is not responding; counting requests in memory for up to 30 seconds", "error", cause)
 	}
 	return ErrSilent
 }
@@ -172,8 +172,8 @@ func (l *Limiter) charge(group []*pending) error {
 	return nil
 }
 
-// learn stores an answer. It keeps the larger counts, because memory may have admitted requests
-// in between. An answer that is up to 10 s older than the last one arrived out of order, and is
+// learn stores an answer. It keeps the larger counts, because the node may have admitted requests
+// from memory. An answer that is up to 10 s older than the last one arrived out of order, and is
 // ignored; an older one means that the counters' clock was set back.
 func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading) {
 	l.with(id, func(a *account) {
@@ -186,9 +186,9 @@ func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received
 	})
 }
 
-// spent reports whether the quota of a request is known to be spent in a window that has not
-// ended by the monotonic clock, which stops while the machine is suspended, nor by the wall
-// clock, which may be set.
+// spent reports whether the quota of a request is known to be spent in the current window. The
+// window has ended if either the monotonic clock or the wall clock says so: the monotonic clock
+// stops while the machine is suspended, and the wall clock can be set.
 func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
 	now := l.Clock.Read()
 	u.Quota = c.Quota

@@ -96,7 +96,7 @@ func (s *service) ask(id petcat.AccountID) (who string, took time.Duration) {
 
 const unavailable = string(petcat.CodeServiceUnavailable)
 
-// While the counters hang or fail, requests wait for a second; then memory decides immediately.
+// While the counters hang or fail, requests wait for a second; then the node decides from memory.
 // Check finds out when the counters answer again.
 func TestSilence(t *testing.T) {
 	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails} {
@@ -133,7 +133,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// Memory continues from the last answer of the counters.
+// Decisions from memory continue from the last answer of the counters.
 func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 100}}
@@ -186,8 +186,8 @@ func TestSilenceAfterAnIdleHour(t *testing.T) {
 	})
 }
 
-// If one call fails while others are answered, its requests get 503 and memory does not admit
-// them.
+// If one call fails while others succeed, its requests get 503 and are not admitted from
+// memory.
 func TestOneCallFails(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		n := 0
@@ -220,7 +220,7 @@ func TestOneCallFails(t *testing.T) {
 }
 
 // Requests of an account that another call locks are submitted again for a second, and then get
-// 503. Memory decides none of them.
+// 503. None is decided from memory.
 func TestLockedAccount(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		held := 3
@@ -241,7 +241,7 @@ func TestLockedAccount(t *testing.T) {
 }
 
 // With more requests than the counters can decide, the counters work at their full rate, no
-// request waits longer than a second, the rest get 503 without a charge, and memory decides none.
+// request waits longer than a second, the rest get 503 without a charge, none is decided from memory.
 func TestOverload(t *testing.T) {
 	for _, c := range []struct {
 		rate int // a second
@@ -277,8 +277,8 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// Of 20,000 concurrent requests, all are answered, and none from memory while the counters
-// answer.
+// All of 20,000 concurrent requests are decided, and none from memory while the counters
+// respond.
 func TestManyConcurrentRequests(t *testing.T) {
 	for call, memory := range map[time.Duration]bool{0: false, 20 * time.Millisecond: false, time.Hour: true} {
 		sharing(t, func(t *testing.T, s *service, c *scripted) {
@@ -288,7 +288,7 @@ func TestManyConcurrentRequests(t *testing.T) {
 				all.Go(func() { s.ask(petcat.AccountID(i % 5_000)) })
 			}
 			all.Wait()
-			want(t, "memory decided", s.Local.Load() > 0, memory)
+			want(t, "decided from memory", s.Local.Load() > 0, memory)
 		})
 	}
 }
@@ -341,7 +341,7 @@ func TestStallsAreExact(t *testing.T) {
 	})
 }
 
-// With counters that stall, fail and recover at random, no request hangs, memory decides nothing
+// With counters that stall, fail and recover at random, no request hangs, none is decided from memory
 // within a second of an answer, and the limiter recovers soon after the counters.
 func TestChaos(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -368,7 +368,7 @@ func TestChaos(t *testing.T) {
 					}
 					c.mu.Lock()
 					if since := time.Since(c.at); who == "memory" && since > 0 && since < time.Second { // 0: at the same time
-						t.Errorf("memory decided %s after an answer", since)
+						t.Errorf("decided from memory %s after an answer", since)
 					}
 					c.mu.Unlock()
 					time.Sleep(time.Duration(own.IntN(50)) * time.Millisecond)

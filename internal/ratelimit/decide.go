@@ -12,7 +12,7 @@ type Verdict uint8
 // The verdicts. Rejected requests are charged to no window.
 const (
 	Admitted    Verdict = iota
-	MinuteSpent         // the quota of the minute is used up, that of the day is not
+	MinuteSpent         // only the quota of the minute is used up
 	DaySpent            // the quota of the day is used up
 	Banned              // the key is banned
 )
@@ -44,7 +44,7 @@ type Decision struct {
 
 	Verdict     Verdict
 	Minute, Day WindowState
-	// Effective has the values of X-RateLimit-Limit, -Remaining and -Reset: the most
+	// Effective is the window in X-RateLimit-Limit, -Remaining and -Reset: the most
 	// restrictive window, or the ban if it ends later.
 	Effective WindowState
 	// RetryAfter is in seconds, at least 1, and never earlier than Effective.Reset; 0 if the

@@ -72,7 +72,7 @@ type Limiter struct {
 	shards [256]shard
 }
 
-// shard has a part of the recently served accounts.
+// shard holds a part of the recently served accounts.
 type shard struct {
 	mu       sync.Mutex
 	accounts map[petcat.AccountID]*account // guarded by mu

@@ -313,7 +313,7 @@ func TestModel(t *testing.T) {
 			d, err := decide(t.Context(), c)
 			model[id] = u
 			want(t, "the error", err, nil)
-			u.Now, u.Newest = d.Now, d.Newest // unknown if memory decided
+			u.Now, u.Newest = d.Now, d.Newest // unknown if decided from memory
 			usage := ratelimit.Usage{QuotaCount: u, Quota: q}
 			want(t, "the usage", d.Usage, usage)
 			verdict := ratelimit.Admitted

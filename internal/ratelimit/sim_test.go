@@ -214,7 +214,7 @@ func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sou
 	sent, before := time.Now(), n.Err()
 	d, err := n.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: w.quota})
 	n.wait()
-	// Memory decides after a second of silence.
+	// After a second of silence, the node decides from memory.
 	local, sound := d.Newest == 0, before == nil && err == nil && n.Err() == nil && time.Since(sent) < time.Second
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +237,7 @@ func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sou
 	case local:
 		w.memory[slotOf{minute, n}]++
 		if since := time.Since(n.answered); since > 0 && since < time.Second { // 0: at the same time
-			w.fail("memory decided %s after an answer", since)
+			w.fail("decided from memory %s after an answer", since)
 		}
 	default:
 		w.admitted[minute]++
@@ -403,7 +403,7 @@ func simulate(seed uint64) (w *world) {
 // check compares the decisions with the promises. The caller must hold mu.
 func (w *world) check(healthy bool) {
 	if healthy && len(w.memory) > 0 {
-		w.fail("memory decided without a fault")
+		w.fail("decided from memory without a fault")
 	}
 	for at, n := range w.admitted {
 		if most := w.quota.PerMinute * (1 + w.emptied[at.index]); n > most {

@@ -81,7 +81,7 @@ func testTexts(t *testing.T, open Open) {
 	wantEqual(t, "the categories", want, got)
 }
 
-// acknowledged has the acknowledged creates of several clients.
+// acknowledged collects the acknowledged creates of several clients.
 type acknowledged struct {
 	mu    sync.Mutex
 	names map[petcat.CategoryID]string // guarded by mu

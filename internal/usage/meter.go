@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// Interval is the time between flushes. It gets longer if flushes are slow, so that they
-	// take at most a tenth of the time.
+	// Interval is the time between flushes. Slow flushes are less frequent, so that they
+	// take at most 10% of the time.
 	Interval = time.Second
 	stretch  = 10
 	// beat is the time between empty batches of a node without requests, which would
@@ -81,7 +81,7 @@ func New(o Options) *Meter {
 	return m
 }
 
-// shard has the unwritten counts of a part of the accounts.
+// shard holds the unwritten counts of a part of the accounts.
 type shard struct {
 	mu     sync.Mutex
 	counts counts // guarded by mu
@@ -191,7 +191,7 @@ func (m *Meter) Wait() time.Duration { return m.wait }
 // Flush writes the counts since the last call. If it fails, the next call writes them.
 func (m *Meter) Flush(ctx context.Context) { m.write(ctx, false) }
 
-// Close writes all counts and that the node has stopped. It retries until ctx ends. Count no
+// Close writes all counts and marks the node as stopped. It retries until ctx ends. Count no
 // requests after Close.
 func (m *Meter) Close(ctx context.Context) {
 	if m.store == nil {
@@ -298,7 +298,7 @@ func (m *Meter) send(ctx context.Context) bool {
 		if err != nil {
 			if ctx.Err() == nil && !m.failing { // else Close interrupted it
 				m.failing = true
-				m.Logger.WarnContext(ctx, "usage flush failed; counts wait in memory", "error", err)
+				m.Logger.WarnContext(ctx, "usage flush failed; counts are kept in memory", "error", err)
 			}
 			return false
 		}

@@ -203,8 +203,8 @@ func TestLargeBatchesAreDivided(t *testing.T) {
 	}
 }
 
-// TestFlushesTakeATenthOfTheTime: slow flushes are less frequent.
-func TestFlushesTakeATenthOfTheTime(t *testing.T) {
+// TestSlowFlushesAreLessFrequent: flushes take at most 10% of the time.
+func TestSlowFlushesAreLessFrequent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := start(clock.NewSystem())
 		for _, c := range []struct{ took, want time.Duration }{{50 * time.Millisecond, time.Second}, {2 * time.Second, 20 * time.Second}, {0, time.Second}, {addTimeout + 1, time.Second}} {
