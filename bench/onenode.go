@@ -62,7 +62,7 @@ func (b *bench) compare(ctx context.Context, what string, ours request, ofBare, 
 	if err != nil {
 		return err
 	}
-	all, err = b.interleave(ctx, b.wrk(what+", petcat beside PocketBase", ours), b.wrk(what+", PocketBase", theirs(p)))
+	all, err = b.interleave(ctx, b.wrk(what+", petcat versus PocketBase", ours), b.wrk(what+", PocketBase", theirs(p)))
 	if err == nil {
 		b.report.compare(what, all[0], "PocketBase", all[1], atLeast(ofPocketBase))
 	}
