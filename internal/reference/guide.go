@@ -17,9 +17,21 @@ import (
 	"petcat/docs"
 )
 
-// guideLink matches the start of a link to another guide, which is a file in the repository and a
-// page on a server.
-var guideLink = regexp.MustCompile(`\]\(([a-z-]+)\.md`)
+// fileLink matches a link to a document of the repository: its text, path and section.
+var fileLink = regexp.MustCompile(`\[([^\]]+)\]\(([a-zA-Z./-]+)\.md(#[a-z0-9-]+)?\)`)
+
+// served returns Markdown in which links to guides lead to their pages. Other documents are not on
+// the server, so only the text of links to them remains.
+func served(text string) string {
+	guides := docs.Guides()
+	return fileLink.ReplaceAllStringFunc(text, func(link string) string {
+		m := fileLink.FindStringSubmatch(link)
+		if slices.ContainsFunc(guides, func(g docs.Guide) bool { return g.Name == m[2] }) {
+			return "[" + m[1] + "](/docs/" + m[2] + m[3] + ")"
+		}
+		return m[1]
+	})
+}
 
 // guideLinks returns a link to each guide.
 func guideLinks(guides []docs.Guide) string {
@@ -62,8 +74,7 @@ func render(text string) string {
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 	)
 	var b bytes.Buffer
-	text = guideLink.ReplaceAllString(text, "](/docs/$1")
-	if err := markdown.Convert([]byte(text), &b); err != nil { // writes to a buffer do not fail
+	if err := markdown.Convert([]byte(served(text)), &b); err != nil { // writes to a buffer do not fail
 		panic(err)
 	}
 	return b.String()

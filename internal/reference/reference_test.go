@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"petcat/docs"
 )
 
 func get(t *testing.T, method, path string, header http.Header) *http.Response {
@@ -55,6 +57,24 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	wantNothingInline(t, html)
+}
+
+func TestGuideLinks(t *testing.T) {
+	pages := make(map[string]string)
+	for _, g := range docs.Guides() {
+		pages["/docs/"+g.Name] = body(t, get(t, "GET", "/docs/"+g.Name, nil).Body)
+	}
+	for name, html := range pages {
+		for _, m := range regexp.MustCompile(`href="(/docs/[a-z-]+|[^"]*\.md|)(?:#([^"]*))?"`).FindAllStringSubmatch(html, -1) {
+			target, section := m[1], m[2]
+			if target == "" {
+				target = name
+			}
+			if pages[target] == "" || section != "" && !strings.Contains(pages[target], `id="`+section+`"`) {
+				t.Errorf("%s links to %s, which does not exist", name, m[0])
+			}
+		}
+	}
 }
 
 func wantNothingInline(t *testing.T, html string) {
