@@ -231,12 +231,14 @@ func TestSecretsAreExcluded(t *testing.T) {
 
 // TestUnderLoad: a backup is a consistent snapshot during writes.
 func TestUnderLoad(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) database{
-		"SQLite":     func(t *testing.T) database { return openSQLite(t, t.TempDir()) },
-		"PostgreSQL": func(t *testing.T) database { return openPostgres(t, server.Server(t).Database(t)) },
-	} {
+	for _, name := range []string{"SQLite", "PostgreSQL"} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t)
+			var s database
+			if name == "SQLite" {
+				s = openSQLite(t, t.TempDir())
+			} else {
+				s = openPostgres(t, server.Server(t).Database(t))
+			}
 			account := createAccount(t, s, "zoo")
 			ctx, cancel := context.WithCancel(t.Context())
 			var writer sync.WaitGroup
