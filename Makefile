@@ -118,8 +118,8 @@ contract: need-go need-npm tools/redocly/node_modules ## Lint the OpenAPI docume
 	go tool -modfile=tools/tools.mod oasdiff breaking --fail-on=WARN --stability-level=beta --deprecation-days-stable=180 --deprecation-days-beta=30 \
 		--severity-levels=api/released/oasdiff-levels.txt api/released/1.0.0.yaml $(CONTRACT)
 	@mkdir -p build && rm -f $(EXCHANGES)
-	PETCAT_EXCHANGES=$(abspath $(EXCHANGES)) go test -count=1 ./internal/httpapi
-	go -C tools/exchanges run . $(abspath $(CONTRACT) $(EXCHANGES))
+	PETCAT_EXCHANGES="$(CURDIR)/$(EXCHANGES)" go test -count=1 ./internal/httpapi
+	go -C tools/exchanges run . "$(CURDIR)/$(CONTRACT)" "$(CURDIR)/$(EXCHANGES)"
 
 %/node_modules: %/package-lock.json
 	npm --prefix $(@D) ci
