@@ -46,6 +46,9 @@ func newMachine(t *testing.T) *machine {
 		must(t, os.WriteFile(filepath.Join(m.dir, "bin", name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	}
 	must(t, os.Symlink(program, filepath.Join(m.dir, "bin/petcat")))
+	examples, err := filepath.Abs("../deploy/systemd/petcat.service.d")
+	must(t, err)
+	must(t, os.Symlink(examples, filepath.Join(m.dir, "examples")))
 	data := filepath.Join(m.dir, "data")
 	petcat(t, data, "init")
 	petcat(t, data, "operator", "create", "ada", "--role", "admin")
@@ -69,11 +72,9 @@ func (m *machine) run(t *testing.T, commands string) (stdout string) {
 		must(t, os.WriteFile(filepath.Join(m.dir, "leaked.txt"), []byte("a page with "+m.secret+"\n"), 0o600))
 		commands = strings.ReplaceAll(commands, "7kQz", m.secret[len(m.secret)-10:len(m.secret)-6])
 	}
-	drops, err := filepath.Abs("../deploy/systemd/petcat.service.d")
-	must(t, err)
-	commands = strings.NewReplacer("http://localhost:8080", m.api, "http://localhost:8081", m.admin, "/var/lib/petcat", m.place,
-		"/etc/systemd/system", filepath.Join(m.dir, "etc"), "/usr/share/doc/petcat/examples", drops,
-		"/var/backups", filepath.Join(m.dir, "backups"), "/etc/petcat", filepath.Join(m.dir, "etc")).Replace(commands)
+	// Relative to the directory, whose path may contain spaces.
+	commands = strings.NewReplacer("http://localhost:8080", m.api, "http://localhost:8081", m.admin, "/var/lib/petcat", "data",
+		"/etc/systemd/system", "etc", "/usr/share/doc/petcat/examples", "examples", "/var/backups", "backups", "/etc/petcat", "etc").Replace(commands)
 	cmd := exec.Command("sh", "-ec", commands)
 	cmd.Dir = m.dir
 	cmd.SysProcAttr = diesWithTest()
