@@ -218,10 +218,9 @@ func TestClientsManagement(t *testing.T) {
 	}
 }
 
-// TestClientsPostman: each request of the Postman collection succeeds unchanged, with a key and
-// the resources of the examples.
-func TestClientsPostman(t *testing.T) {
-	t.Parallel()
+// serveExamples starts a service with the resources that the examples of the document name.
+func serveExamples(t *testing.T) (*node, key) {
+	t.Helper()
 	n := serve(t, directory(t))
 	k := n.newKey("reader", unlimited...)
 	for _, name := range []string{"Dogs", "Cats", "Rabbits", "Ferrets"} {
@@ -230,6 +229,14 @@ func TestClientsPostman(t *testing.T) {
 	for range 2 {
 		n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
 	}
+	return n, k
+}
+
+// TestClientsPostman: each request of the Postman collection succeeds unchanged, with a key and
+// the resources of the examples.
+func TestClientsPostman(t *testing.T) {
+	t.Parallel()
+	n, k := serveExamples(t)
 	report := filepath.Join(t.TempDir(), "report.json")
 	cmd := exec.Command("node", "../tools/newman/node_modules/newman/bin/newman.js", "run", n.api+"/postman.json",
 		"--env-var", "api_key="+k.Key, "--reporters", "json", "--reporter-json-export", report)
@@ -273,14 +280,7 @@ func TestClientsSamples(t *testing.T) {
 	} {
 		t.Run(l.language, func(t *testing.T) {
 			t.Parallel()
-			n := serve(t, directory(t))
-			k := n.newKey("reader", unlimited...)
-			for _, name := range []string{"Dogs", "Cats", "Rabbits", "Ferrets"} {
-				n.create(k.Key, name).want(t, http.StatusCreated)
-			}
-			for range 2 {
-				n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
-			}
+			n, k := serveExamples(t)
 			code := samples["start"][l.language]
 			for _, operation := range rules.Operations() {
 				sample := samples[string(operation.ID)][l.language]
