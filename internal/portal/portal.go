@@ -36,8 +36,6 @@ type Options struct {
 
 	Store   Store
 	Limiter pages.Limiter
-	// Prefix is the path of the public URL, "" for none. Browsers see it before every path.
-	Prefix string
 	// Requests counts the requests of an account's sessions.
 	Requests *ratelimit.Bucket[petcat.AccountID]
 }
@@ -63,8 +61,8 @@ func New(o Options) *Portal {
 	p := &Portal{Options: o}
 	p.site = pages.New(pages.Site{
 		Options: o.Options, Realm: petcat.AccountRealm, Store: o.Store, Cookie: "petcat-account", CookieLife: petcat.CustomerIdle,
-		Prefix: o.Prefix, Path: Path + "/", Templates: embedded,
-		Functions: template.FuncMap{"site": func() string { return "petcat" }, "docs": func() string { return o.Prefix + "/docs" }},
+		Path: Path + "/", Templates: embedded,
+		Functions: template.FuncMap{"site": func() string { return "petcat" }},
 		Notices:   map[string]string{"edited": "The key was changed.", "asked": "Your request was sent. This page will show the answer."},
 		CheckHost: p.checkHost,
 	})

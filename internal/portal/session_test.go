@@ -105,10 +105,10 @@ func TestSecure(t *testing.T) {
 	}
 	b.Get("").Want(http.StatusOK, "You have no keys yet.")
 
-	s = start(t, func(o *Options) { o.Secure, o.Prefix = true, "/pets" })
+	s = start(t, func(o *Options) { o.Secure = true })
 	a := s.Account("acme")
 	p := s.Browser().Do(http.MethodPost, "sign-in", "token="+s.Link(petcat.Subject{Account: a.ID}), "Host", "api.example.com").Want(http.StatusSeeOther)
-	if c := p.Cookies()[0]; c.Name != "__Host-petcat-account-d1" || !c.Secure || c.Path != "/" || c.Domain != "" || p.Header.Get("Location") != "/pets/account/" {
+	if c := p.Cookies()[0]; c.Name != "__Host-petcat-account-d1" || !c.Secure || c.Path != "/" || c.Domain != "" || p.Header.Get("Location") != "/account/" {
 		t.Errorf("%s leads to %s", c, p.Header.Get("Location"))
 	}
 }

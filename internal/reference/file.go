@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"embed"
 	"html"
 	"net/http"
@@ -33,9 +34,7 @@ func load(publicURL string) map[string]http.Handler {
 			panic(err)
 		}
 		filled := strings.NewReplacer(append(values, "{{guides}}", guideLinks(guides))...).Replace(string(text))
-		if publicURL != "" {
-			filled = strings.ReplaceAll(filled, localURL, html.EscapeString(strings.TrimRight(publicURL, "/")))
-		}
+		filled = strings.ReplaceAll(filled, localURL, cmp.Or(publicURL, localURL))
 		return httpapi.NewDocument("text/html; charset=utf-8", []byte(filled))
 	}
 	files["/docs"] = page("page/index.html", "{{rules}}", render(rules()))

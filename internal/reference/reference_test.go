@@ -117,7 +117,7 @@ func TestHEADAndSlash(t *testing.T) {
 }
 
 func TestPublicURL(t *testing.T) {
-	pages := Handler("https://pets.example/")
+	pages := Handler("https://pets.example")
 	for path, want := range map[string]string{"/docs": "https://pets.example/v1/categories", "/docs/getting-started": "PETCAT_URL=https://pets.example\n"} {
 		w := httptest.NewRecorder()
 		pages.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))

@@ -22,8 +22,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -243,11 +243,10 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 	if !n.Settings.CustomerPages {
 		return nil
 	}
-	public, _ := url.Parse(n.PublicURL()) // config validated it
-	options := n.pageOptions(n.Settings.TLS() || public.Scheme == "https")
+	options := n.pageOptions(n.Settings.TLS() || strings.HasPrefix(n.PublicURL(), "https:"))
 	options.Strangers = strangers
 	return portal.New(portal.Options{
-		Options: options, Store: n.store, Limiter: n.limiter, Prefix: public.Path,
+		Options: options, Store: n.store, Limiter: n.limiter,
 		Requests: ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute),
 	})
 }

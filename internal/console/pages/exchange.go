@@ -119,7 +119,7 @@ func (x *Exchange) Actor() petcat.Actor { return x.Session.Subject().Actor() }
 
 // GoTo redirects the browser to a page, which shows the notice done. It returns nil.
 func (x *Exchange) GoTo(path, done string) error {
-	to := x.site.base() + path
+	to := x.site.Path + path
 	if done != "" {
 		to += "?done=" + url.QueryEscape(done)
 	}

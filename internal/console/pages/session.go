@@ -49,7 +49,7 @@ func (x *Exchange) SignedIn(change bool, next func() error) error {
 	}
 	switch {
 	case change:
-		return x.renderAs(http.StatusForbidden, "session-ended", View{Title: "Your session has ended", Data: x.site.Prefix + x.R.URL.Path})
+		return x.renderAs(http.StatusForbidden, "session-ended", View{Title: "Your session has ended", Data: x.R.URL.Path})
 	case cookie != nil:
 		return x.GoTo("sign-in", "ended")
 	default:

@@ -59,7 +59,6 @@ type Site struct {
 	Store      Store
 	Cookie     string // its name, without the deployment
 	CookieLife time.Duration
-	Prefix     string // of the path that browsers see, "" for none
 	Path       string // below which the pages are, with a slash at both ends
 	// Templates has html/site.html with the parts of the frame, and html/*.html with the pages.
 	Templates fs.FS
@@ -92,15 +91,12 @@ func New(s Site) *Site {
 	return &s
 }
 
-// base returns the path of the first page, as browsers see it.
-func (s *Site) base() string { return s.Prefix + s.Path }
-
 // now returns the wall clock's time in UTC.
 func (s *Site) now() time.Time { return s.Clock.Read().Time() }
 
 // load parses the pages, each with the frame and the parts that all pages share.
 func (s *Site) load() {
-	frame := template.New("").Funcs(functions(s.base())).Funcs(s.Functions).Funcs(template.FuncMap{"environment": func() petcat.Environment { return s.Environment }})
+	frame := template.New("").Funcs(functions(s.Path)).Funcs(s.Functions).Funcs(template.FuncMap{"environment": func() petcat.Environment { return s.Environment }})
 	template.Must(frame.ParseFS(embedded, "shared/*.html"))
 	template.Must(frame.ParseFS(s.Templates, "html/site.html"))
 	s.templates = make(map[string]*template.Template)
