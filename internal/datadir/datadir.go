@@ -30,11 +30,18 @@ type Dir struct {
 func Open(path string, mayCreate bool) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	d := &Dir{path, filepath.Join(path, "petcat.db")}
-	file, missing := filepath.EvalSymlinks(d.database)
-	if missing == nil {
-		d.database = file
-	} else if errors.Is(missing, fs.ErrNotExist) && !mayCreate {
+	_, unnamed := os.Lstat(d.database)
+	file, missing := os.Stat(d.database)
+	switch {
+	case errors.Is(missing, fs.ErrNotExist) && unnamed == nil: // the lock would be beside the link
+		return nil, petcat.Unusablef(nil, "%s is a link to a file that does not exist; check whether the file's disk is mounted, or remove the link", d.database)
+	case errors.Is(missing, fs.ErrNotExist) && !mayCreate:
 		return nil, petcat.Unusablef(nil, "there is no data in %s; check whether its disk is mounted, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
+	case missing == nil && file.Size() == 0 && !mayCreate: // a copy to a full disk, or the first start was killed
+		return nil, petcat.Unusablef(nil, "%s is empty; remove it and copy or restore the data again, or create a new deployment there with petcat init", d.database)
+	}
+	if resolved, err := filepath.EvalSymlinks(d.database); err == nil {
+		d.database = resolved
 	}
 	if err == nil {
 		err = Prepare(path)

@@ -71,6 +71,16 @@ func TestOneServerForOneDatabaseFile(t *testing.T) {
 	must(t, next.Close())
 }
 
+// TestLinkToMissingFile: two servers could lock different files, the link's and the target's.
+func TestLinkToMissingFile(t *testing.T) {
+	path := t.TempDir()
+	must(t, os.Symlink(filepath.Join(t.TempDir(), "petcat.db"), filepath.Join(path, "petcat.db")))
+	for _, mayCreate := range []bool{false, true} {
+		_, err := Open(path, mayCreate)
+		wantError(t, err, "petcat.db is a link to a file that does not exist", false)
+	}
+}
+
 func TestOpenWithoutCreating(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data")
 	_, err := Open(path, false)
@@ -83,6 +93,10 @@ func TestOpenWithoutCreating(t *testing.T) {
 	wantError(t, err, "there is no data in "+path, false)
 	database, err := d.Database()
 	must(t, err)
+	_, err = Open(path, false) // a first start that was killed, or a failed copy
+	wantError(t, err, "petcat.db is empty", false)
+	open(t, path)
+	must(t, os.WriteFile(database, []byte("data"), 0o600))
 	_, err = Open(path, false)
 	must(t, err)
 	_, err = Open(database, false)
