@@ -34,6 +34,9 @@ const (
 	// http2Window is the receive window of a connection in bytes, the minimum of HTTP/2.
 	// Unread data stays in memory.
 	http2Window = 65_535
+	// http2Frame is the maximum length of a frame, the minimum of HTTP/2. A frame is in memory
+	// from its first byte on, before anything about it is checked.
+	http2Frame = 16 << 10
 
 	// maxConnections and maxAdminConnections limit the memory of the connections, if the
 	// limit of open files allows more.
@@ -172,6 +175,7 @@ func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          http2Streams,
+			MaxReadFrameSize:              http2Frame,
 			MaxReceiveBufferPerConnection: http2Window,
 			MaxReceiveBufferPerStream:     http2Window,
 			WriteByteTimeout:              http2StallTimeout,
