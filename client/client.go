@@ -19,7 +19,7 @@
 //
 // After a 429, the gate closes until Retry-After has passed, plus a random delay that doubles
 // with each consecutive 429. Then it admits one request, and spreads the others evenly over
-// the window: if all clients retried at once, most would be rejected again, and early retries
+// the minute: if all clients retried at once, most would be rejected again, and early retries
 // get a key banned. If the gate would open after a call's deadline, or later than
 // [WithMaxWait] allows, the call returns the reason at once and sends nothing.
 //
@@ -174,7 +174,8 @@ func WithRetries(n int) Option {
 
 // WithMaxWait sets how long a call waits at most for the end of a window or a ban. If the
 // wait would be longer, the call returns the reason at once. The default is 2 minutes: enough
-// for the next minute, not for the next day. The deadline of the context applies, too.
+// for the next minute, not for the next day. The deadline of the context applies, too. It does
+// not limit the wait behind earlier calls, after a 429 up to a minute for each.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) { s.maxWait = d }
 }

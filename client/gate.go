@@ -213,7 +213,12 @@ func (g *gate) reject(e *Error, newer bool) {
 func (g *gate) update(l Limits, newer bool) {
 	if newer && g.rejections > 0 {
 		g.rejections = 0
-		g.spreadUntil = l.ends
+		switch {
+		case len(l.Windows) > 0:
+			g.spreadUntil = l.Windows[0].Reset // the shortest, even if the day has fewer requests left
+		case !l.day:
+			g.spreadUntil = l.ends
+		}
 	}
 	g.known = g.sent
 	if l.Remaining <= 0 {

@@ -41,7 +41,10 @@ export interface Options {
   baseUrl?: string | undefined;
   /** The maximum number of retries of a call. Default: 8. */
   maxRetries?: number;
-  /** The maximum time that a call waits for the end of a window or a ban. Default: 120,000. */
+  /**
+   * The maximum time that a call waits for the end of a window or a ban. Default: 120,000. It does not limit
+   * the wait behind earlier calls, after a 429 up to a minute for each.
+   */
   maxWaitMs?: number;
   /** The maximum time of a request with its whole response. Default: 30,000. */
   timeoutMs?: number;
