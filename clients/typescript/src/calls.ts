@@ -181,7 +181,7 @@ export class Caller {
       const temporary = [500, 502, 503, 504, 520, 521, 522, 523, 524].includes(status) || (status === 409 && error.retryAfterMs !== undefined);
       return {
         error,
-        again: status === 408 || status === 429 || (repeatable && temporary),
+        again: status === 408 || (status === 429 && error.code !== "too_many_failed_attempts") || (repeatable && temporary),
         unknown: status >= 500 || error.code === "idempotency_in_progress",
       };
     }

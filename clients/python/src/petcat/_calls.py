@@ -179,7 +179,8 @@ def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
     out."""
     if isinstance(error, APIError):
         waits = error.status in _GATEWAY or (error.status == 409 and error.retry_after is not None)
-        return error.status in (408, 429) or (call.repeatable and waits), error.status >= 500 or error.code == "idempotency_in_progress"
+        rejected = error.status in (408, 429) and error.code != "too_many_failed_attempts"
+        return rejected or (call.repeatable and waits), error.status >= 500 or error.code == "idempotency_in_progress"
     cause = error.__cause__
     if isinstance(cause, NotSent):
         return call.repeatable and cause.retry, False
