@@ -38,8 +38,6 @@ type Response struct {
 	// Replayed is true if a create returned the result of an earlier request with the same
 	// idempotency key, which may be one of the same call whose response was lost.
 	Replayed bool
-
-	body []byte
 }
 
 // Do calls an operation of the API by its method and its path below /v1, such as
@@ -66,7 +64,7 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 	if err != nil || out == nil || res.Status >= http.StatusMultipleChoices {
 		return res, err
 	}
-	if err := decode(res.body, out); err != nil {
+	if err := decode(r.answer, out); err != nil {
 		r.unknownSince = now()
 		return res, r.failed(&ConnectionError{Err: fmt.Errorf("the response with status %d is not the service's: %w", res.Status, err)}, nil)
 	}
@@ -94,6 +92,7 @@ type call struct {
 
 	method, path, url string
 	body              []byte // nil: none
+	answer            []byte // the body of the successful response
 	// unknownSince is when the first request was sent whose outcome is unknown; zero if there
 	// is none.
 	unknownSince time.Time
@@ -225,11 +224,11 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 	if failure != nil {
 		return res, failure
 	}
-	res.body, err = io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
+	r.answer, err = io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	if err != nil {
 		return lost(fmt.Errorf("read the response: %w", err))
 	}
-	if len(res.body) > maxBody {
+	if len(r.answer) > maxBody {
 		return lost(errTooLong)
 	}
 	return res, nil

@@ -214,6 +214,9 @@ func TestDo(t *testing.T) {
 	var out struct{ Code string }
 	res, err := dial(t, f).Do(t.Context(), http.MethodPut, "/anything?q=1", map[string]int{"n": 2}, &out)
 	must(t, err)
+	if text := fmt.Sprint(*res); strings.Contains(text, "97 110 121 95 99 111 100 101") { // the bytes of any_code
+		t.Errorf("the Response contains the body: %s", text)
+	}
 	if sent := f.sent[0]; out.Code != "any_code" || res.Status != http.StatusOK || sent.method != http.MethodPut || sent.path != "/v1/anything?q=1" || sent.body != `{"n":2}` {
 		t.Errorf("decoded %+v from %+v", out, sent)
 	}
