@@ -95,6 +95,11 @@ func New(serviceURL, key string, options ...Option) (*Client, error) {
 	}
 	c.Categories, c.Pets, c.Orders = &Categories{c}, &Pets{c}, &Orders{c}
 	c.settings, err = c.settings.with(options)
+	for _, name := range []string{headerIdempotencyKey, headerIfMatch, headerIfNoneMatch} {
+		if c.settings.header.Get(name) != "" {
+			return nil, fmt.Errorf("petcat: %s is for one call; pass it to the call instead of New", name)
+		}
+	}
 	return c, err
 }
 
@@ -146,7 +151,8 @@ type settings struct {
 	badOption error
 }
 
-// Option configures a [Client], or one call.
+// Option configures a [Client] or one call. [WithIdempotencyKey] and [WithIfMatch] are only for
+// one call.
 type Option func(*settings)
 
 // with returns the settings with options applied.

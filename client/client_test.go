@@ -51,6 +51,19 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestOptionsOfOneCall: New rejects the options that only make sense for one call.
+func TestOptionsOfOneCall(t *testing.T) {
+	for name, option := range map[string]petcat.Option{
+		"Idempotency-Key": petcat.WithIdempotencyKey("job"),
+		"If-Match":        petcat.WithIfMatch(`"e1"`),
+		"If-None-Match":   petcat.WithHeader("if-none-match", `"e1"`),
+	} {
+		if _, err := petcat.New("http://petcat.test", validKey, option); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
 // TestKeyIsShownNowhere: neither a printed Client nor an error contains the key.
 func TestKeyIsShownNowhere(t *testing.T) {
 	wrong := transport(func(r *http.Request) (*http.Response, error) {
