@@ -35,7 +35,7 @@ func (s *Pets) Create(ctx context.Context, n NewPet, options ...Option) (Pet, *R
 // Get returns one pet.
 //
 // Deprecated: the service removes this operation on 2027-11-30. Use All with After id-1 and
-// Limit 1.
+// Limit 1, and break after the first pet. If it has another id, the pet does not exist.
 func (s *Pets) Get(ctx context.Context, id int64, options ...Option) (Pet, *Response, error) {
 	return one[Pet](ctx, s.client, http.MethodGet, pathOf(petsPath, id), nil, options)
 }
