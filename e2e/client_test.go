@@ -81,7 +81,7 @@ func TestClientProgram(t *testing.T) {
 	n.kill()
 	n = serve(t, place)
 	front.behind.Store(n)
-	if err := cmd.Wait(); err != nil || output.String() != "error: <nil>\n" {
+	if err := cmd.Wait(); err != nil || output.String() != "" {
 		t.Errorf("output %q, %v", output.String(), err)
 	}
 	names := map[string]bool{}
