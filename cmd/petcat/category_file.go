@@ -138,9 +138,13 @@ func (f *importCommand) run() error {
 // service that restarts.
 func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan importer.Plan, err error) {
 	var list []client.Category
+	var res *client.Response
 	usage, _, err := api.Usage(f.ctx(), client.WithRetries(2), client.WithMaxWait(2*time.Second))
 	if err == nil && (f.mode.Update || !f.mode.Duplicates) {
-		list, _, err = api.Categories.List(f.ctx())
+		list, res, err = api.Categories.List(f.ctx())
+		if err == nil && res.Header.Get("Age") != "" { // it may lack rows of the previous run
+			err = tryLaterf("nothing was sent: the service cannot reach its database, so its list may lack new categories; wait until the database is back")
+		}
 	}
 	if err != nil {
 		return plan, err

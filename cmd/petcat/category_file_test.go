@@ -27,6 +27,7 @@ type stubService struct {
 	mu      sync.Mutex
 	quota   int // guarded by mu, like all below
 	list    []client.Category
+	age     string          // of the list; "": it is current
 	created func(count int) // after each create
 }
 
@@ -60,6 +61,9 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = []string{}
 	}
 	h := w.Header()
+	if s.age != "" {
+		h.Set("Age", s.age)
+	}
 	h.Set("X-RateLimit-Limit", "20")
 	h.Set("X-RateLimit-Remaining", fmt.Sprint(s.quota))
 	h.Set("X-RateLimit-Reset", fmt.Sprint(reset))
@@ -117,6 +121,8 @@ func TestImport(t *testing.T) {
 	s.quota = 1000
 	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
 	s.wantImport(t.Context(), t, exitDone, `(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"refused": \[\]`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
+	s.age = "3"
+	s.wantImport(t.Context(), t, exitTryLater, "$", "petcat: nothing was sent: .*; wait until the database is back; "+again+"\n", file)
 	if len(s.list) != 92 {
 		t.Errorf("%d categories", len(s.list))
 	}
