@@ -35,61 +35,83 @@ CREATE UNLOGGED TABLE spent (
 -- accounts must be in ascending order. A changed signature needs a new name, because nodes of the
 -- previous version call this function.
 --
--- The settings prevent scans of tables without statistics, for example on a new day.
+-- The settings prevent scans of tables without statistics, for example on a new day, and a new plan
+-- for each number of accounts.
 CREATE FUNCTION charge_quota(accounts bigint[], per_minute bigint[], per_day bigint[])
 RETURNS TABLE (now bigint, admitted boolean, minute_used bigint, day_used bigint) -- now in microseconds
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET lock_timeout = '200ms' AS $$
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '200ms' AS $$
 DECLARE
 	account bigint;
+	previous bigint;
+	locked boolean;
 	place tid;      -- of the account's row
 	counted bigint; -- the row's minute
 	this_minute bigint;
+	i int := 1;     -- of the next request
 	changed boolean;
+	-- The rows to write.
+	places tid[];
+	minutes bigint[];
+	days bigint[];
+	written bigint;
 BEGIN
 	-- Counts need not be durable, and must not wait for a standby. A SET of the function would end
 	-- before the commit.
 	PERFORM set_config('synchronous_commit', 'off', true);
-	FOR i IN 1 .. cardinality(accounts) LOOP
-		IF account IS DISTINCT FROM accounts[i] THEN
-			IF accounts[i] < account THEN
-				RAISE EXCEPTION 'charge_quota: the accounts are not in order'; -- two calls could deadlock
-			END IF;
-			account := accounts[i];
-			-- The lock is a fair queue; sessions that wait for a row overtake each other. Only its
-			-- holder writes the row, so a refusal locks no row and writes nothing.
-			-- It is never null, so changed is false. PERFORM would take five times as long.
-			changed := pg_advisory_xact_lock(4611686018427387904 + account) IS NULL;
-			SELECT t.ctid, t.minute, t.minute_used, t.day_used INTO place, counted, minute_used, day_used
-			FROM spent AS t WHERE t.account_id = account ORDER BY t.minute DESC, t.step DESC; -- INTO reads one row
-			IF NOT FOUND THEN
-				INSERT INTO spent AS t (account_id, minute) VALUES (account, 0)
-				RETURNING t.ctid, t.minute, t.minute_used, t.day_used INTO place, counted, minute_used, day_used;
-			END IF;
-			now := date_part('epoch', clock_timestamp()) * 1000000; -- after the wait for the lock; extract() is slower
-			this_minute := now / 60000000;
-			IF counted <> this_minute THEN
-				-- The usage history has the requests that were admitted before a crash emptied this
-				-- table, and by nodes that decided without it.
-				day_used := greatest(CASE WHEN counted / 1440 = this_minute / 1440 THEN day_used END,
-					(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = account
-						AND u.hour BETWEEN this_minute / 1440 * 24 AND this_minute / 1440 * 24 + 23));
-				minute_used := 0;
-			END IF;
+	-- The lock is a fair queue; sessions that wait for a row overtake each other. Only its holder
+	-- writes the account's row, so a refusal locks no row and writes nothing.
+	FOREACH account IN ARRAY accounts LOOP
+		IF account < previous THEN
+			RAISE EXCEPTION 'charge_quota: the accounts are not in order'; -- two calls could deadlock
+		ELSIF account IS DISTINCT FROM previous THEN
+			locked := pg_advisory_xact_lock(4611686018427387904 + account) IS NULL; -- PERFORM would take five times as long
+			previous := account;
 		END IF;
-		admitted := minute_used < per_minute[i] AND day_used < per_day[i];
-		IF admitted THEN
-			minute_used := minute_used + 1;
-			day_used := day_used + 1;
-			changed := true;
-		END IF;
-		IF changed AND accounts[i + 1] IS DISTINCT FROM account THEN
-			UPDATE spent AS t SET minute = this_minute, step = charge_quota.minute_used / 64,
-				minute_used = charge_quota.minute_used, day_used = charge_quota.day_used
-			WHERE t.ctid = place;
-			IF NOT FOUND THEN
-				RAISE EXCEPTION 'charge_quota: the row of account % was written without its lock', account;
-			END IF;
-		END IF;
-		RETURN NEXT;
 	END LOOP;
+	-- One statement reads all rows and another writes them, because PostgreSQL takes longer to begin a
+	-- statement than to find a row.
+	FOR account, place, counted, minute_used, day_used IN
+		SELECT a.id, t.ctid, t.minute, t.minute_used, t.day_used
+		FROM (SELECT DISTINCT unnest(accounts) AS id ORDER BY id) AS a LEFT JOIN LATERAL
+			(SELECT s.ctid, s.* FROM spent AS s WHERE s.account_id = a.id ORDER BY s.minute DESC, s.step DESC LIMIT 1) AS t ON true
+	LOOP
+		IF place IS NULL THEN
+			INSERT INTO spent AS t (account_id, minute) VALUES (account, 0)
+			RETURNING t.ctid, t.minute, t.minute_used, t.day_used INTO place, counted, minute_used, day_used;
+		END IF;
+		now := coalesce(now, date_part('epoch', clock_timestamp()) * 1000000); -- after the wait for the locks; extract() is slower
+		this_minute := now / 60000000;
+		IF counted <> this_minute THEN
+			-- The usage history has the requests that were admitted before a crash emptied this
+			-- table, and by nodes that decided without it.
+			day_used := greatest(CASE WHEN counted / 1440 = this_minute / 1440 THEN day_used END,
+				(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = account
+					AND u.hour BETWEEN this_minute / 1440 * 24 AND this_minute / 1440 * 24 + 23));
+			minute_used := 0;
+		END IF;
+		changed := false;
+		WHILE accounts[i] = account LOOP
+			admitted := minute_used < per_minute[i] AND day_used < per_day[i];
+			IF admitted THEN
+				minute_used := minute_used + 1;
+				day_used := day_used + 1;
+				changed := true;
+			END IF;
+			RETURN NEXT;
+			i := i + 1;
+		END LOOP;
+		IF changed THEN
+			places := places || place;
+			minutes := minutes || minute_used;
+			days := days || day_used;
+		END IF;
+	END LOOP;
+	IF places IS NOT NULL THEN
+		UPDATE spent AS t SET minute = this_minute, step = u.minute / 64, minute_used = u.minute, day_used = u.day
+		FROM unnest(places, minutes, days) AS u (place, minute, day) WHERE t.ctid = u.place;
+		GET DIAGNOSTICS written = ROW_COUNT;
+		IF written <> cardinality(places) THEN
+			RAISE EXCEPTION 'charge_quota: a row was written without the lock of its account';
+		END IF;
+	END IF;
 END $$;
