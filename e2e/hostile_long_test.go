@@ -42,6 +42,7 @@ func floods() []flood {
 		{name: "guessing keys", say: strings.Repeat(strings.Replace(list, "KEY", "pck_live_wrong", 1), 50), reads: true},
 		{name: "TLS without a handshake", protocol: "http/1.1", silent: true},
 		{name: "HTTP/2 never reading", protocol: "h2", say: h2Hello(0) + h2Requests(100, false)},
+		{name: "HTTP/2 unfinished frame", protocol: "h2", say: h2Hello(65_535) + h2Frame(0, 0, 1, strings.Repeat("x", 1_000_000))[:900_000]},
 		{name: "HTTP/2 cancelling", protocol: "h2", say: h2Hello(65_535) + h2Requests(1000, true), reads: true},
 	}
 }

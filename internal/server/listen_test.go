@@ -1,10 +1,13 @@
 package server
 
 import (
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +58,26 @@ func TestTimeouts(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestHTTP2FrameSize: the announcement of a long frame, which would be kept in memory, ends the
+// connection.
+func TestHTTP2FrameSize(t *testing.T) {
+	s := httptest.NewUnstartedServer(nil)
+	s.Config, s.EnableHTTP2 = newHTTPServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler)), true
+	s.StartTLS()
+	defer s.Close()
+	conn := must(tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}))
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))                                                // only a hang takes longer
+	const settings, data = "\x00\x00\x00\x04\x00\x00\x00\x00\x00", "\x00\x40\x01\x00\x00\x00\x00\x00\x01" // data has 16 KiB and a byte
+	if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+data); err != nil {
+		t.Fatal(err)
+	}
+	answer := must(io.ReadAll(conn)) // until the server closes the connection
+	if goAway := "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x06"; !strings.Contains(string(answer), goAway) {
+		t.Errorf("the answer is %q, want a GOAWAY for the size of the frame", answer)
 	}
 }
 
