@@ -153,7 +153,7 @@ func (n *Node) startTracing(ctx context.Context) (err error) {
 	n.tracing, err = tracing.Start(ctx, tracing.Options{
 		Environ: n.Environ, Metrics: n.metrics.Gatherer(), Version: n.Version, Node: n.id, Deployed: string(n.store.Environment()), Logger: n.Log.Logger,
 	})
-	n.onClose(n.tracing.Close)
+	n.onClose(func(ctx context.Context) error { n.tracing.Close(ctx); return nil })
 	return err
 }
 

@@ -16,6 +16,23 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// TestMissingCollector: a node whose collector is down stops without an error.
+func TestMissingCollector(t *testing.T) {
+	const endpoint, nobody = "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1"
+	t.Setenv(endpoint, nobody)
+	var log lockedBuffer
+	o := testOptions(t, filepath.Join(t.TempDir(), "data"), &log)
+	o.Environ = map[string]string{endpoint: nobody}
+	n := must(Start(t.Context(), o))
+	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+	o.Log.Flush()
+	if !strings.Contains(log.String(), `level=WARN msg="export of traces or metrics failed"`) {
+		t.Errorf("log: %s", &log)
+	}
+}
+
 // TestTracing: a collector receives the metrics, and a span for each request in the caller's trace.
 func TestTracing(t *testing.T) {
 	bodies := map[string]chan []byte{"/v1/traces": make(chan []byte, 100), "/v1/metrics": make(chan []byte, 100)}

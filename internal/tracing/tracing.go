@@ -137,12 +137,14 @@ func (t *Tracing) Request(h http.Header, operation string, status int, at time.T
 	span.End(trace.WithTimestamp(at.Add(took)))
 }
 
-// Close sends the buffered data before ctx ends.
-func (t *Tracing) Close(ctx context.Context) (err error) {
-	if t != nil {
-		for _, fn := range t.close {
-			err = errors.Join(err, fn(ctx))
+// Close sends the buffered data before ctx ends. A failure is logged, like that of any export.
+func (t *Tracing) Close(ctx context.Context) {
+	if t == nil {
+		return
+	}
+	for _, fn := range t.close {
+		if err := fn(ctx); err != nil {
+			otel.Handle(err)
 		}
 	}
-	return err
 }
