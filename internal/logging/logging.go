@@ -35,6 +35,9 @@ const (
 // Log is the log of a process. Use [New]; the caller must call Close.
 type Log struct {
 	*slog.Logger
+	// Always logs to the same place whatever the minimum level is.
+	Always *slog.Logger
+
 	buffer *buffer
 	style  style
 	level  *slog.LevelVar
@@ -43,15 +46,16 @@ type Log struct {
 
 // New returns a log that writes to w.
 func New(w io.Writer, level slog.Level, format Format) *Log {
-	b, least := newBuffer(w), &slog.LevelVar{}
+	b, least, node := newBuffer(w), &slog.LevelVar{}, new(atomic.Pointer[string])
 	least.Set(level)
-	options := &slog.HandlerOptions{Level: least, ReplaceAttr: named}
-	var handler slog.Handler = slog.NewTextHandler(b, options)
-	if format == JSON {
-		handler = slog.NewJSONHandler(b, options)
+	logger := func(level slog.Leveler) *slog.Logger {
+		options := &slog.HandlerOptions{Level: level, ReplaceAttr: named}
+		if format == JSON {
+			return slog.New(labelled{slog.NewJSONHandler(b, options), node})
+		}
+		return slog.New(labelled{slog.NewTextHandler(b, options), node})
 	}
-	node := new(atomic.Pointer[string])
-	return &Log{Logger: slog.New(labelled{handler, node}), buffer: b, style: format.style(), level: least, node: node}
+	return &Log{Logger: logger(least), Always: logger(slog.LevelDebug), buffer: b, style: format.style(), level: least, node: node}
 }
 
 // SetNode sets the node's label, which is added to all later lines. It must need no escapes.

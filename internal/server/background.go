@@ -118,12 +118,12 @@ func (n *Node) watch(ctx context.Context) error {
 	return nil
 }
 
-// logAuditHead logs the head of the audit log, because an attacker with access only to the
-// database cannot change it there. petcat audit verify --head checks it.
+// logAuditHead logs the head of the audit log at every log level, because an attacker with access
+// only to the database cannot change it there. petcat audit verify --head checks it.
 func (n *Node) logAuditHead(ctx context.Context) {
 	err := n.store.EachAuditEntry(ctx, petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
 		head := petcat.AuditHead{Sequence: e.Sequence, Hash: e.Hash}
-		n.Log.InfoContext(ctx, "audit log head", "head", head.String())
+		n.Log.Always.InfoContext(ctx, "audit log head", "head", head.String())
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
@@ -142,9 +142,7 @@ func (n *Node) followLogLevel(ctx context.Context) {
 		level = n.Settings.LogLevel
 	}
 	if before := n.Log.Level(); level != before {
-		// The line is logged at the lower of both levels, so that neither hides it.
-		n.Log.SetLevel(min(level, before))
-		n.Log.InfoContext(ctx, "log level changed", "from", before, "to", level)
 		n.Log.SetLevel(level)
+		n.Log.Always.InfoContext(ctx, "log level changed", "from", before, "to", level)
 	}
 }

@@ -130,6 +130,21 @@ func TestLogLevel(t *testing.T) {
 	wantLevel("expired", slog.LevelInfo, "from=DEBUG to=INFO")
 }
 
+// TestAuditHead: a node logs the head of the audit log at every log level.
+func TestAuditHead(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	o := testOptions(t, filepath.Join(t.TempDir(), "data"), &log)
+	o.Log.SetLevel(slog.LevelError)
+	n := startTestNode(t, func(started *Options) { *started = o })
+	newKey(t, n.Store())
+	n.logAuditHead(t.Context())
+	o.Log.Flush()
+	if !strings.Contains(log.String(), `msg="audit log head" head=2:`) {
+		t.Errorf("log: %s", &log)
+	}
+}
+
 // TestBackupMetrics: the metrics report the last scheduled backup, and failed backups.
 func TestBackupMetrics(t *testing.T) {
 	t.Parallel()
