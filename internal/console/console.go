@@ -175,8 +175,8 @@ func (c *Console) routes() {
 		c.handle(pattern, true, mayChange(change))
 	}
 	for path, profile := range map[string]http.HandlerFunc{
-		"/debug/pprof/": pprof.Index, "/debug/pprof/cmdline": pprof.Cmdline, "/debug/pprof/profile": pprof.Profile,
-		"/debug/pprof/symbol": pprof.Symbol, "/debug/pprof/trace": pprof.Trace,
+		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol,
+		"/debug/pprof/trace": pprof.Trace, // not pprof.Cmdline: the arguments may contain a password
 	} {
 		c.handle("GET "+path, false, func(x *exchange) error { profile(x.W, x.R); return nil })
 	}
