@@ -95,10 +95,11 @@ func (c *call) followNode() (values []config.Value, err error) {
 			environ = append(environ, v.Environment+"="+v.Value)
 		}
 	}
-	if settings, err := config.Load(c.cmd.Flags(), append(environ, c.environ...)); err == nil {
+	settings, err := config.Load(c.cmd.Flags(), append(environ, c.environ...))
+	if err == nil {
 		c.settings = settings
 	}
-	return values, nil
+	return values, err
 }
 
 // askNode gets JSON from the admin listener on this machine, decodes it into v, and calls valid to
@@ -228,10 +229,11 @@ remedy. The exit code is 1 if there is a problem, else 0.`,
 		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain}
 		c.store, o.StoreErr = c.openStore(c.ctx(), c.settings, false)
 		if _, here := c.nodes(); here > 0 { // a node at the default address may use other data
-			_, _ = c.followNode()
+			_, err = c.followNode()
 		}
 		o.Host, _ = os.Hostname() // "" if unknown
 		o.Node, _, o.NodeErr = askReadiness(c.ctx(), c.settings)
+		o.NodeErr = cmp.Or(err, o.NodeErr)
 		o.Settings, o.Store = c.settings, c.store
 		return c.printDiagnosis(doctor.Examine(c.ctx(), o))
 	})

@@ -221,7 +221,7 @@ func TestValues(t *testing.T) {
 	flags := pflag.NewFlagSet("config", pflag.ContinueOnError)
 	Register(flags)
 	must(t, flags.Parse([]string{"--bans", "off"}))
-	settings, err := Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat", "PGPASSWORD=hunter2", "PGSSLMODE=require"})
+	settings, err := Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat", "PETCAT_CORS_ORIGINS=http://localhost:3000,https://a.example", "PGPASSWORD=hunter2", "PGSSLMODE=require"})
 	must(t, err)
 	values := settings.Values
 	if len(values) != len(Table())+2 {
@@ -230,6 +230,7 @@ func TestValues(t *testing.T) {
 	for _, want := range [][6]string{
 		{"--database", "PETCAT_DATABASE", "postgres://petcat:***@db/petcat", "sqlite", "", "environment PETCAT_DATABASE"},
 		{"--bans", "PETCAT_BANS", "off", "enforce", "", "flag --bans"},
+		{"--cors-origins", "PETCAT_CORS_ORIGINS", "http://localhost:3000,https://a.example", "", "none", "environment PETCAT_CORS_ORIGINS"},
 		{"--tls-cert", "PETCAT_TLS_CERT", "", "", "off", "default"},
 		{"", "PGPASSWORD", "***", "", "", "environment PGPASSWORD"},
 		{"", "PGSSLMODE", "require", "", "", "environment PGSSLMODE"},

@@ -64,10 +64,13 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	variables := Variables(environ)
 	for _, s := range table(&loaded) {
 		text, origin, err := s.find(flags.Lookup(s.Flag), variables)
+		shown := s.mask(text)
 		if err = cmp.Or(err, s.store(text)); err != nil {
 			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", s.Flag, s.Env, err))
+		} else if s.must != "" {
+			shown = text // no value of such a form contains a secret
 		}
-		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, s.mask(text), s.Default, s.WhenEmpty, origin})
+		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, shown, s.Default, s.WhenEmpty, origin})
 	}
 	loaded.BackupDir = cmp.Or(loaded.BackupDir, filepath.Join(loaded.Data, "backups"))
 	if !loaded.UsesSQLite() {
