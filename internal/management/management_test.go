@@ -280,6 +280,7 @@ func TestTokens(t *testing.T) {
 	admin := s.token
 	s.token = s.newToken("dashboard", "viewer")
 	s.want(s.call("GET", "/accounts", ""), 200, "")
+	s.want(s.call("POST", "/keys/find", `{"text":"no key"}`), 200, "")
 	s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 403, "forbidden")
 	_, err := s.store.RevokeToken(t.Context(), "cli:test", "dashboard")
 	must(t, err)
