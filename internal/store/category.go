@@ -75,15 +75,13 @@ func (t *Tx) CreateAll(group []*Create) error {
 			t.changed = append(t.changed, category)
 			c.Created.Category = category.Category
 			created[i], running[requests[i].scopedKey] = int64(category.ID), c.IdempotencyKey != ""
+			if err := t.record(c.By, "category.create", detail{"name": category.Name}, categorySubject(category.ID)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := execRows(t, RowsInStatement, insert, ``, rows); err != nil {
 		return err
-	}
-	for i, id := range created {
-		if err := t.record(group[i].By, "category.create", detail{"name": group[i].New.Name()}, categorySubject(petcat.CategoryID(id))); err != nil {
-			return err
-		}
 	}
 	return t.remember(requests, created)
 }
