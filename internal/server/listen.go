@@ -73,8 +73,9 @@ func (n *Node) open(ctx context.Context, flag, address string, most int) (*limit
 		return nil, err
 	}
 	// A served listener is already closed.
-	n.onClose(func(context.Context) error { _ = l.Close(); return nil })
-	return &limitedListener{TCPListener: l, slots: make(chan struct{}, most)}, nil
+	limited := &limitedListener{TCPListener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
+	n.onClose(func(context.Context) error { _ = limited.Close(); return nil })
+	return limited, nil
 }
 
 func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, error) {
@@ -121,13 +122,26 @@ func connectionLimits(files int64) (api, admin int) {
 type limitedListener struct {
 	*net.TCPListener
 
-	slots chan struct{} // one element for each open connection, and one for Accept
-	open  atomic.Int64  // connections
+	slots  chan struct{} // one element for each open connection, and one for Accept
+	open   atomic.Int64  // connections
+	close  sync.Once
+	closed chan struct{}
+}
+
+// Close also ends an Accept that waits for a slot: http.Server.Shutdown waits for it before it
+// closes idle connections.
+func (l *limitedListener) Close() error {
+	l.close.Do(func() { close(l.closed) })
+	return l.TCPListener.Close()
 }
 
 // Accept waits for a free slot, then for a connection.
 func (l *limitedListener) Accept() (net.Conn, error) {
-	l.slots <- struct{}{}
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
 	c, err := l.AcceptTCP()
 	if err != nil {
 		<-l.slots

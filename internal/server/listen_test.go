@@ -92,10 +92,11 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
-// TestLimitedListener: a connection over the limit waits until another connection closes.
+// TestLimitedListener: a connection over the limit waits until another connection closes. Close does
+// not wait.
 func TestLimitedListener(t *testing.T) {
 	t.Parallel()
-	l := &limitedListener{TCPListener: must(listenOn(t.Context(), "listen", "127.0.0.1:0")), slots: make(chan struct{}, 1)}
+	l := &limitedListener{TCPListener: must(listenOn(t.Context(), "listen", "127.0.0.1:0")), slots: make(chan struct{}, 1), closed: make(chan struct{})}
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
@@ -118,8 +119,8 @@ func TestLimitedListener(t *testing.T) {
 	}
 	last := <-accepted
 	_ = l.Close()
-	_ = last.Close()
 	if c, open := <-accepted; open {
 		t.Errorf("%v was accepted after Close", c)
 	}
+	_ = last.Close()
 }
