@@ -103,9 +103,10 @@ func (p *program) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup, on SQLite or on PostgreSQL",
-		Long: `Restore a backup of either database into an empty data directory or PostgreSQL database.
-If anything fails, nothing is restored. Stop all servers of the target first. A backup in
-which petcat verify finds faults is rejected. With -, the backup is read from stdin.`,
+		Long: `Restore a backup of either database into a data directory without a database, or into an
+empty PostgreSQL database. If anything fails, nothing is restored. Stop all servers of the
+target first. A backup in which petcat verify finds faults is rejected. With -, the backup
+is read from stdin.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 	}
