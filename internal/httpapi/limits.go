@@ -254,5 +254,5 @@ func (s *Server) getUsage(e *exchange) error {
 }
 
 func windowUsage(w petcat.Window, s ratelimit.WindowState) string {
-	return fmt.Sprintf(`{"window":"%s","limit":%d,"used":%d,"remaining":%d,"reset":%d}`, w, s.Limit, s.Limit-s.Remaining, s.Remaining, s.Reset)
+	return fmt.Sprintf(`{"window":"%s","limit":%d,"used":%d,"remaining":%d,"reset":%d}`, w, s.Limit, s.Used, s.Remaining, s.Reset)
 }

@@ -17,11 +17,11 @@ func TestBucket(t *testing.T) {
 	now, reset := c.Read().Wall, noon.Unix()+60
 	want(t, "before the first event", b.Peek("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600, Reset: reset}})
 	for n := int64(1); n <= 600; n++ {
-		want(t, "within the limit", b.Take("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 600 - n, Reset: reset}})
+		want(t, "within the limit", b.Take("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Used: n, Remaining: 600 - n, Reset: reset}})
 	}
 	for range 3 {
 		want(t, "past the limit", b.Take("a"), ratelimit.BucketDecision{
-			Refused: true, Now: now, Minute: ratelimit.WindowState{Limit: 600, Remaining: 0, Reset: reset}, RetryAfter: 42,
+			Refused: true, Now: now, Minute: ratelimit.WindowState{Limit: 600, Used: 600, Reset: reset}, RetryAfter: 42,
 		})
 	}
 	want(t, "Peek past the limit", b.Peek("a").Refused, false)

@@ -27,12 +27,10 @@ type Usage struct {
 // WindowState is the state of one window of an account.
 type WindowState struct {
 	Limit     int64
+	Used      int64 // may exceed Limit, after a change of plan or an outage
 	Remaining int64 // from 0 to Limit
 	Reset     int64 // Unix time of the end of the window; always after Usage.Now
 }
-
-// Used returns the used part of the quota.
-func (s WindowState) Used() int64 { return s.Limit - s.Remaining }
 
 // SecondsLeft returns the time from now (nanoseconds since the Unix epoch) to the end of the
 // window, in seconds, rounded up, at least 1.
@@ -94,7 +92,7 @@ func (u Usage) Decide(v Verdict, key petcat.KeyID) Decision {
 }
 
 func state(limit, used, reset int64) WindowState {
-	return WindowState{Limit: limit, Remaining: max(0, limit-used), Reset: reset}
+	return WindowState{Limit: limit, Used: used, Remaining: max(0, limit-used), Reset: reset}
 }
 
 // At returns the decision on an admitted request for a response at a later time (now, in

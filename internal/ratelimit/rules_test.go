@@ -139,14 +139,14 @@ func TestWindows(t *testing.T) {
 		for n := int64(1); n <= 60; n++ {
 			d := s.spend(c)
 			want(t, "the verdict", d.Verdict, ratelimit.Admitted)
-			want(t, "the minute", d.Minute, ratelimit.WindowState{Limit: 60, Remaining: 60 - n, Reset: minute})
-			want(t, "the day", d.Day, ratelimit.WindowState{Limit: 1_000, Remaining: 1_000 - n, Reset: midnight})
+			want(t, "the minute", d.Minute, ratelimit.WindowState{Limit: 60, Used: n, Remaining: 60 - n, Reset: minute})
+			want(t, "the day", d.Day, ratelimit.WindowState{Limit: 1_000, Used: n, Remaining: 1_000 - n, Reset: midnight})
 			want(t, "the effective window", d.Effective, d.Minute)
 		}
 		for range 3 {
 			d := s.spend(c)
 			want(t, "the verdict", d.Verdict, ratelimit.MinuteSpent)
-			want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 60, Remaining: 0, Reset: minute})
+			want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 60, Used: 60, Reset: minute})
 			want(t, "the day after refusals", d.Day.Remaining, 940)
 			want(t, "Retry-After", d.RetryAfter, 42)
 		}
@@ -155,7 +155,9 @@ func TestWindows(t *testing.T) {
 		c.Quota.PerMinute = 300
 		want(t, "a plan change keeps the usage", s.spend(c).Minute.Remaining, 239)
 		c.Quota.PerMinute = 60
-		want(t, "the smaller plan again", s.spend(c).Verdict, ratelimit.MinuteSpent)
+		d := s.spend(c)
+		want(t, "the smaller plan again", d.Verdict, ratelimit.MinuteSpent)
+		want(t, "used with the smaller plan", d.Minute.Used, 61)
 
 		s.clock.Advance(42 * time.Second)
 		want(t, "the next minute", s.spend(c).Minute.Remaining, 59)
@@ -172,8 +174,8 @@ func TestWindows(t *testing.T) {
 				want(t, "the effective window", d.Effective, d.Day)
 			}
 		}
-		d := s.spend(c)
-		want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 1_000, Remaining: 0, Reset: midnight})
+		d = s.spend(c)
+		want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 1_000, Used: 1_000, Reset: midnight})
 		toMidnight := midnight - s.clock.Read().Time().Unix()
 		if d.RetryAfter < toMidnight || d.RetryAfter > toMidnight+61 {
 			t.Errorf("Retry-After is %d, with %d s to midnight", d.RetryAfter, toMidnight)

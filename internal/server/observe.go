@@ -32,8 +32,8 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 	d := r.Decision
 	refusal := petcat.Refusal{
 		Account: r.Account, Key: r.Key, Operation: r.Operation, Code: r.Code, Last: r.At, RequestID: r.RequestID, Status: r.Status,
-		Minute: petcat.Spent{Used: d.Minute.Limit - d.Minute.Remaining, Limit: d.Minute.Limit},
-		Day:    petcat.Spent{Used: d.Day.Limit - d.Day.Remaining, Limit: d.Day.Limit},
+		Minute: petcat.Spent{Used: d.Minute.Used, Limit: d.Minute.Limit},
+		Day:    petcat.Spent{Used: d.Day.Used, Limit: d.Day.Limit},
 	}
 	if d.Verdict != ratelimit.Admitted {
 		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()
