@@ -127,7 +127,10 @@ func (l *Limiter) Close() {
 // [petcat.CodeServiceUnavailable] if the request could not be counted in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
-		u, _ := l.countInMemory(c, petcat.Quota{})
+		u, known := l.countInMemory(c, petcat.Quota{})
+		if !known && l.learnDay(ctx, c.Account, dayOf(u.Now)) == nil { // else only the ban is known
+			u, _ = l.countInMemory(c, petcat.Quota{})
+		}
 		return u.Banned(end, c.Key), nil
 	}
 	u, err := l.count(ctx, c, c.Quota)

@@ -226,8 +226,8 @@ func TestParallel(t *testing.T) {
 	})
 }
 
-// A single node reads the day's usage of a new account from the history; with several nodes, the
-// counters do.
+// A single node reads the day's usage of a new account from the history, also for a banned key; with
+// several nodes, the counters do, but not for a banned key.
 func TestDayUsageBeforeStart(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		s.history[1] = 998
@@ -237,6 +237,15 @@ func TestDayUsageBeforeStart(t *testing.T) {
 			left = 999
 		}
 		want(t, "remaining on the day", s.spend(c).Day.Remaining, left)
+
+		s.history[3] = 1_000
+		s.ApplyBan(petcat.Ban{Key: 3, Account: 3, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
+		limit := int64(1_000) // of the window that ends last: the spent day
+		if s.Counters != nil {
+			limit = 60 // of the ban
+		}
+		want(t, "the limit for a banned key", s.spend(ratelimit.Charge{Account: 3, Key: 3, Quota: free}).Effective.Limit, limit)
+
 		s.clock.Advance(24 * time.Hour)
 		want(t, "remaining on the next day", s.spend(c).Day.Remaining, 999)
 		want(t, "remaining on the next day, another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining, 999)
