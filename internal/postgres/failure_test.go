@@ -94,6 +94,7 @@ func TestOnlyCallersCancel(t *testing.T) {
 		{"caller canceled", stopped(nil), fmt.Errorf("timeout: %w", context.Canceled), nil, true},
 		{"timeout", stopped(errNoAnswer), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoAnswer}, false},
 		{"timeout with an error", stopped(errNoAnswer), failed, []error{errNoAnswer}, false},
+		{"timeout of a commit", stopped(errNoAnswer), &commitError{fmt.Errorf("timeout: %w", context.Canceled)}, []error{errNoAnswer, petcat.ErrOutcomeUnknown}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := translate(&connError{withCause(tt.ctx, tt.err), lost}, "test")

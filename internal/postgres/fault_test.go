@@ -270,6 +270,18 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
+// TestTimeoutBetweenStatements: a write whose time ends between two statements is unavailable, too.
+func TestTimeoutBetweenStatements(t *testing.T) {
+	s := openAt(t, server.Database(t), Options{})
+	defer closeNow(t, s)
+	ctx, end := context.WithCancelCause(t.Context())
+	wantUnavailable(t, s.Change(ctx, "change", func(tx *store.Tx) error {
+		end(errNoAnswer)
+		_, err := tx.Exec("SELECT 1")
+		return err
+	}))
+}
+
 // TestCanceledReads: callers that leave during a read cost no connections.
 func TestCanceledReads(t *testing.T) {
 	const size = 3

@@ -2,11 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -45,24 +47,29 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 		return &connError{err, unreachable}
 	}
 	err = fn(ctx, c.Conn())
-	if !c.Conn().IsClosed() {
+	closed := c.Conn().IsClosed()
+	if closed {
+		// The driver tries for a while to cancel the query and to close the connection. Hijack
+		// frees its place in the pool at once.
+		c.Hijack()
+	} else {
 		c.Release()
-		return err
 	}
-	// The driver tries for a while to cancel the query and to close the connection. Hijack frees
-	// its place in the pool at once.
-	c.Hijack()
-	if err != nil {
+	// The driver sends nothing and closes nothing if ctx has ended before a statement.
+	if err != nil && (closed || ctx.Err() != nil && pgconn.SafeToRetry(err)) {
 		err = &connError{withCause(ctx, err), lost}
 	}
 	return err
 }
 
-// withCause adds the cause of an ended context to an error.
+// withCause adds the cause of an ended context to an error. A [commitError] stays one.
 func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause == nil || err == nil {
 		return err
+	}
+	if e, ok := errors.AsType[*commitError](err); ok {
+		return &commitError{withCause(ctx, e.error)}
 	}
 	// The driver's error may be a [context.Canceled]; only the caller may end with one.
 	return fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // as above
