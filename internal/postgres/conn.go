@@ -83,11 +83,28 @@ func (c *conn) commit() error {
 		_, err := results.Exec()
 		return err
 	}
+	marks := c.to.PgConn().CustomData()
+	delete(marks, waitCanceled)
 	err := c.flush()
+	if err == nil && marks[waitCanceled] != nil {
+		err = &connError{errNotReplicated, lost}
+	}
 	if err != nil && (committing || sqlState(err) == "") {
 		return &commitError{fmt.Errorf("commit: %w", err)}
 	}
 	return err
+}
+
+// waitCanceled is set on a connection if a commit stopped waiting for a synchronous standby. The
+// server then reports success and sends a warning.
+const waitCanceled = "wait canceled"
+
+// onNotice sets waitCanceled. The text of the warning is translated, and its SQLSTATE is that of
+// any warning.
+func onNotice(c *pgconn.PgConn, n *pgconn.Notice) {
+	if n.Routine == "SyncRepWaitForLSN" {
+		c.CustomData()[waitCanceled] = true
+	}
 }
 
 // texts caches the statements of package store with PostgreSQL's placeholders. There are few.

@@ -93,6 +93,7 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	// Poolers forward these two.
 	config.RuntimeParams["client_encoding"] = "UTF8"
 	config.RuntimeParams["timezone"] = "UTC"
+	config.OnNotice = onNotice
 	// Of several hosts, use the one that accepts writes: the lists of a standby are stale.
 	if config.ValidateConnect == nil {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite

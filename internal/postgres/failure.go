@@ -88,6 +88,8 @@ func (e *commitError) Unwrap() error { return e.error }
 var (
 	errNoAnswer = errors.New("the database did not answer in time")
 	errNoRoom   = errors.New("all connections to the database are in use")
+	// errNotReplicated: the write is on the primary's disk, but a failover may lose it.
+	errNotReplicated = errors.New("the wait for the synchronous standby was canceled")
 )
 
 // diskFull is the SQLSTATE for a full disk.

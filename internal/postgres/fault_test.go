@@ -282,6 +282,36 @@ func TestTimeoutBetweenStatements(t *testing.T) {
 	}))
 }
 
+// TestCanceledWaitForStandby: PostgreSQL commits if a wait for a synchronous standby is canceled,
+// with only a warning. A failover would lose the write, so it is not acknowledged.
+func TestCanceledWaitForStandby(t *testing.T) {
+	own := pgtest.New(t)
+	url := own.Database(t)
+	defer own.Stop() // otherwise DROP DATABASE would wait for the standby
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	own.Execute(t, url, "ALTER SYSTEM SET synchronous_standby_names = 'missing'")
+	own.Stop()
+	if err := own.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := tryCreate(t.Context(), t, s, "Dogs", "")
+		failed <- err
+	}()
+	admin := pgtest.Connect(t, url)
+	eventually(t, "a commit waits for the standby", func() error {
+		var canceled bool
+		return admin.QueryRow(t.Context(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Scan(&canceled)
+	})
+	err := <-failed
+	wantUnavailable(t, err)
+	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		t.Errorf("got %v, want an unknown outcome", err)
+	}
+}
+
 // TestCanceledReads: callers that leave during a read cost no connections.
 func TestCanceledReads(t *testing.T) {
 	const size = 3
