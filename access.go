@@ -49,6 +49,8 @@ type AccessStore interface {
 	// EachKeyAccess calls fn for every key ever created, in any order, and stops at the first
 	// error that fn returns.
 	EachKeyAccess(ctx context.Context, fn func(KeyAccess) error) error
+	// EachBan calls fn for the last ban of each key, like EachKeyAccess.
+	EachBan(ctx context.Context, fn func(Ban) error) error
 	// AccessChangesSince returns everything that any process changed after a revision.
 	AccessChangesSince(ctx context.Context, after Revision) (AccessChange, error)
 }

@@ -27,7 +27,7 @@ type access interface {
 	Revision(ctx context.Context) (petcat.Revision, error)
 	EachAccount(ctx context.Context, fn func(petcat.Account) error) error
 	EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error
-	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
+	EachBan(ctx context.Context, fn func(petcat.Ban) error) error
 	AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error)
 }
 
@@ -100,12 +100,12 @@ func Load(ctx context.Context, o Options) (*Keyring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keyring: read the keys: %w", err)
 	}
-	bans, err := o.Store.BanPage(ctx, petcat.BanQuery{})
+	err = o.Store.EachBan(ctx, func(b petcat.Ban) error {
+		o.Ban(b)
+		return nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("keyring: read the bans: %w", err)
-	}
-	for _, b := range bans {
-		o.Ban(b)
 	}
 	k.readAt.Store(asked.Mono)
 	return k, nil

@@ -73,9 +73,8 @@ func (s *store) EachKeyAccess(_ context.Context, fn func(petcat.KeyAccess) error
 	return each(s, func(c petcat.AccessChange) []petcat.KeyAccess { return c.Keys }, fn)
 }
 
-func (s *store) BanPage(context.Context, petcat.BanQuery) ([]petcat.Ban, error) {
-	c, err := s.AccessChangesSince(context.Background(), 0)
-	return c.Bans, err
+func (s *store) EachBan(_ context.Context, fn func(petcat.Ban) error) error {
+	return each(s, func(c petcat.AccessChange) []petcat.Ban { return c.Bans }, fn)
 }
 
 func (s *store) AccessChangesSince(_ context.Context, after petcat.Revision) (petcat.AccessChange, error) {

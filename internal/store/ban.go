@@ -7,7 +7,10 @@ import (
 	"petcat"
 )
 
-const banColumns = `key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by`
+const (
+	banColumns = `key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by`
+	selectBans = `SELECT ` + banColumns + ` FROM bans`
+)
 
 func banInto(b *petcat.Ban) []any {
 	return []any{
@@ -38,7 +41,12 @@ func (t *Tx) putBan(b petcat.Ban, by petcat.Actor, action string, d detail) erro
 
 // lastBan returns the last ban of a key, or the zero value.
 func (t *Tx) lastBan(key petcat.KeyID) (petcat.Ban, error) {
-	return one(t, banInto, nil, `SELECT `+banColumns+` FROM bans WHERE key_id = ?`, int64(key))
+	return one(t, banInto, nil, selectBans+` WHERE key_id = ?`, int64(key))
+}
+
+// EachBan implements [petcat.AccessStore].
+func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
+	return each(ctx, s, "read the bans", banInto, fn, selectBans)
 }
 
 // BanPage implements [petcat.BanStore].
@@ -47,7 +55,7 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 	c.when(!q.Active.IsZero(), `lifted_at IS NULL AND ends_at > ?`, q.Active.UnixMilli())
 	c.when(q.Account != 0, `account_id = ?`, int64(q.Account))
 	c.when(q.After != 0, `key_id > ?`, int64(q.After))
-	query, args := c.page(`SELECT `+banColumns+` FROM bans`, `key_id`, q.Limit)
+	query, args := c.page(selectBans, `key_id`, q.Limit)
 	return list(ctx, s, "read a page of bans", banInto, query, args...)
 }
 

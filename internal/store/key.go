@@ -207,7 +207,7 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 		if found.Accounts, err = all(c, accountInto, `SELECT `+accountColumns+` FROM accounts`+since, int64(after)); err != nil {
 			return found, err
 		}
-		found.Bans, err = all(c, banInto, `SELECT `+banColumns+` FROM bans`+since, int64(after))
+		found.Bans, err = all(c, banInto, selectBans+since, int64(after))
 		return found, err
 	})
 }

@@ -84,6 +84,8 @@ func testAccess(t *testing.T, open Open) {
 	for _, k := range keys {
 		wantEqual(t, "one of all keys", map[petcat.KeyID]petcat.KeyAccess{1: first, 2: second}[k.ID], k)
 	}
+	bans := collect(t, func(fn func(petcat.Ban) error) error { return server.EachBan(t.Context(), fn) })
+	wantEqual(t, "all bans", []petcat.Ban{lifted}, bans)
 	enough := errors.New("enough")
 	if err := server.EachKeyAccess(t.Context(), func(petcat.KeyAccess) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the function", err)
