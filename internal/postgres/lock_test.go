@@ -25,8 +25,8 @@ func TestIdempotencyKeyConflict(t *testing.T) {
 		conn := pgtest.Connect(t, url)
 		pgtest.Execute(t, conn, "BEGIN")
 		pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
-		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES (1, $1, $2, $3, $4)",
-			name, fingerprint[:], int64(first.ID), store.Now(s.clock).UnixMilli()); err != nil {
+		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id) VALUES (1, $1, $2, $3)",
+			name, fingerprint[:], int64(first.ID)); err != nil {
 			t.Fatal(err)
 		}
 		var created petcat.CreatedCategory

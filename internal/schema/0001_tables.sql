@@ -40,7 +40,8 @@ CREATE TABLE idempotency_keys (
 	key         TEXT NOT NULL,
 	fingerprint BLOB NOT NULL,
 	category_id INTEGER NOT NULL,
-	created_at  INTEGER NOT NULL,
+	-- By the database's clock: nodes' clocks may be wrong.
+	created_at  INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
 	PRIMARY KEY (account_id, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_created_at ON idempotency_keys (created_at);

@@ -24,7 +24,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		table, key, condition string
 		before                int64
 	}{
-		{"idempotency_keys", "account_id, key", "created_at <= ? ORDER BY created_at", now.Add(-petcat.IdempotencyRetention).UnixMilli()},
+		{"idempotency_keys", "account_id, key", "created_at <= (SELECT " + s.dialect.Now + ") - ? ORDER BY created_at", petcat.IdempotencyRetention.Milliseconds()},
 		{"usage_days", "day, account_id", "day < ? ORDER BY day, account_id", petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
 		{"usage_nodes", "node", "ended AND seen_at <= ?", now.Add(-endedRetention).UnixMilli()},
 		{"usage_nodes", "node", "seen_at <= ?", now.Add(-petcat.UsageDays).UnixMilli()},

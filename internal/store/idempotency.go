@@ -91,16 +91,17 @@ type earlier struct {
 	conflict error // the requests differ
 }
 
-// recall returns the earlier request with the same idempotency key for each request.
+// recall returns the earlier request with the same idempotency key for each request. A key
+// expires when [Store.Clean] deletes it.
 func (t *Tx) recall(requests []request) ([]earlier, error) {
-	const query = `SELECT category_id, fingerprint FROM idempotency_keys WHERE account_id = ? AND key = ? AND created_at > ?`
+	const query = `SELECT category_id, fingerprint FROM idempotency_keys WHERE account_id = ? AND key = ?`
 	found := make([]earlier, len(requests))
 	var keyed []int
 	var rows [][]any
 	for i, r := range requests {
 		if r.key != "" {
 			keyed = append(keyed, i)
-			rows = append(rows, []any{int64(r.account), string(r.key), t.now.Add(-petcat.IdempotencyRetention).UnixMilli()})
+			rows = append(rows, []any{int64(r.account), string(r.key)})
 		}
 	}
 	err := t.QueryEach(func(row int, scan Scan) error {
@@ -117,14 +118,13 @@ func (t *Tx) recall(requests []request) ([]earlier, error) {
 }
 
 // remember stores the idempotency keys of requests with the ids of the created resources, by
-// index of the request. It replaces expired keys that were not deleted yet.
+// index of the request.
 func (t *Tx) remember(requests []request, created map[int]int64) error {
-	const columns = `account_id, key, fingerprint, category_id, created_at`
 	var rows [][]any
 	for i, r := range requests {
 		if id, ok := created[i]; ok && r.key != "" {
-			rows = append(rows, []any{int64(r.account), string(r.key), r.fingerprint[:], id, t.now.UnixMilli()})
+			rows = append(rows, []any{int64(r.account), string(r.key), r.fingerprint[:], id})
 		}
 	}
-	return execRows(t, RowsInStatement, insertInto("idempotency_keys", columns), onConflict("account_id, key", columns, replaced), rows)
+	return execRows(t, RowsInStatement, insertInto("idempotency_keys", "account_id, key, fingerprint, category_id"), "", rows)
 }

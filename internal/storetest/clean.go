@@ -40,19 +40,32 @@ func testClean(t *testing.T, open Open) {
 	}
 	rows := make([][]any, old)
 	for i := range rows {
-		rows[i] = []any{strconv.Itoa(i), []byte{}, store.Now(f.clock).UnixMilli()}
+		rows[i] = []any{strconv.Itoa(i), []byte{}}
 	}
 	err := f.Change(t.Context(), "fill", func(tx *store.Tx) error {
-		return tx.ExecEach("INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id, created_at) VALUES (1, ?, ?, 1, ?)", rows)
+		return tx.ExecEach("INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id) VALUES (1, ?, ?, 1)", rows)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.clock.Advance(petcat.IdempotencyRetention - time.Millisecond)
+	f.age(t, petcat.IdempotencyRetention-time.Hour)
+	f.clock.Advance(48 * time.Hour) // idempotency keys expire by the database's clock
 	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "young", nil), IdempotencyKey: "young"}))
 	clean()
 	wantRows("idempotency_keys", old+1)
-	f.clock.Advance(time.Millisecond)
+	f.age(t, time.Hour)
 	clean()
 	wantRows("idempotency_keys", 1)
+}
+
+// age makes all idempotency keys older.
+func (f *fixture) age(t *testing.T, by time.Duration) {
+	t.Helper()
+	err := f.Change(t.Context(), "age", func(tx *store.Tx) error {
+		_, err := tx.Exec("UPDATE idempotency_keys SET created_at = created_at - ?", by.Milliseconds())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
