@@ -68,7 +68,7 @@ func (e edge) dial(t *testing.T) net.Conn {
 	now := clocktest.NewManual(noon)
 	handler := httpapi.New(httpapi.Options{
 		Catalog: e.catalog, Store: e, Keyring: e, Limiter: e,
-		Failures: ratelimit.NewBucket[clientnet.Net](now, 600), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60),
+		Failures: ratelimit.NewBucket[clientnet.Net](now, 600, ratelimit.MaxAddresses), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
 		Clock: now, Logger: slog.New(slog.DiscardHandler),
 		Observe: func(*httpapi.Record) {}, Admitted: func(petcat.AccountID, int64) {},
 	})

@@ -54,7 +54,7 @@ func start(t *testing.T) *service {
 // serve returns the management API on a store.
 func (s *service) serve(store petcat.ManagementStore) http.Handler {
 	return management.New(management.Options{
-		Store: store, Keys: petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600),
+		Store: store, Keys: petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600, ratelimit.MaxAddresses),
 		Backups:      func(context.Context) ([]any, error) { return []any{}, nil },
 		CustomerLink: func(token petcat.Secret) string { return "https://api.example.com/account#" + token.Reveal() },
 		Clock:        s.clock, Logger: slog.New(slog.DiscardHandler),

@@ -92,7 +92,7 @@ func Open(t *testing.T) *Service {
 func (s *Service) Options() pages.Options {
 	return pages.Options{
 		Environment: petcat.Production, Deployment: "d1", Clock: s.Clock, Logger: slog.New(slog.NewTextHandler(s.Log, nil)),
-		Failures: ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute),
+		Failures: ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
 	}
 }
 

@@ -18,9 +18,9 @@ func start(t *testing.T, change ...func(*Options)) *pagetest.Service {
 	t.Helper()
 	s := pagetest.Open(t)
 	o := Options{
-		Options: s.Options(), Store: s.Store, Limiter: s.Limiter, Requests: ratelimit.NewBucket[petcat.AccountID](s.Clock, RequestsPerMinute),
+		Options: s.Options(), Store: s.Store, Limiter: s.Limiter, Requests: ratelimit.NewBucket[petcat.AccountID](s.Clock, RequestsPerMinute, ratelimit.AllAccounts),
 	}
-	o.Strangers = ratelimit.NewBucket[clientnet.Net](s.Clock, 5)
+	o.Strangers = ratelimit.NewBucket[clientnet.Net](s.Clock, 5, ratelimit.MaxAddresses)
 	for _, c := range change {
 		c(&o)
 	}

@@ -1,30 +1,35 @@
 package ratelimit
 
 import (
+	"math"
 	"sync"
 
 	"petcat"
 	"petcat/internal/clock"
 )
 
-// maxCounts bounds the memory of a bucket to about 2 MB. Beyond it, new keys of that minute share
-// one count.
-const maxCounts = 65_536
+// The number of keys that [NewBucket] counts.
+const (
+	MaxAddresses = 65_536      // strangers choose them; about 2 MB
+	AllAccounts  = math.MaxInt // operators create them
+)
 
 // Bucket limits events by key in each UTC minute, only on this node: failed credentials of an
 // address, or free requests of an account. Use [NewBucket].
 type Bucket[K comparable] struct {
 	clock clock.Clock
 	limit int64
+	keys  int // see NewBucket
 
 	mu     sync.Mutex
 	minute int64       // index of the minute of counts; guarded by mu
 	counts map[K]int64 // the count of the zero K is shared; guarded by mu
 }
 
-// NewBucket returns a bucket that allows limit events per minute for each K.
-func NewBucket[K comparable](c clock.Clock, limit int64) *Bucket[K] {
-	return &Bucket[K]{clock: c, limit: limit, counts: make(map[K]int64)}
+// NewBucket returns a bucket that allows limit events per minute for each K. Beyond that many keys
+// in a minute, new keys share one count.
+func NewBucket[K comparable](c clock.Clock, limit int64, keys int) *Bucket[K] {
+	return &Bucket[K]{clock: c, limit: limit, keys: keys, counts: make(map[K]int64)}
 }
 
 // BucketDecision is the result of a [Bucket].
@@ -51,7 +56,7 @@ func (b *Bucket[K]) take(k K, n int64) BucketDecision {
 	if minute := minuteOf(now); minute != b.minute {
 		b.minute, b.counts = minute, make(map[K]int64)
 	}
-	if _, known := b.counts[k]; !known && len(b.counts) >= maxCounts {
+	if _, known := b.counts[k]; !known && len(b.counts) >= b.keys {
 		var shared K
 		k = shared
 	}

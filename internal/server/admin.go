@@ -73,7 +73,7 @@ func (n *Node) serveConsole(context.Context) error {
 	}
 	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
 		Store: n.store, Keys: petcat.KeyGenerator{Environment: n.store.Environment(), Random: rand.Reader}, Backups: n.backups, CustomerLink: customerLink,
-		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute),
+		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses),
 		TrustedProxies: n.proxies,
 		Clock:          n.Clock, Logger: n.Log.Logger,
 	}))
@@ -87,7 +87,7 @@ func (n *Node) serveConsole(context.Context) error {
 func (n *Node) pageOptions(secure bool) pages.Options {
 	return pages.Options{
 		Environment: n.store.Environment(), Deployment: n.store.Dataset(), Secure: secure,
-		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, pages.FailuresPerMinute),
+		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
 		TrustedProxies: n.proxies, Clock: n.Clock, Logger: n.Log.Logger,
 	}
 }

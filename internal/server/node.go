@@ -211,11 +211,11 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 // serveAPI starts to accept API connections, which have waited since the socket was opened.
 func (n *Node) serveAPI(context.Context) error {
 	public, page := n.PublicURL(), reference.Handler(n.Settings.PublicURL)
-	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute)
+	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
 	handler := httpapi.New(httpapi.Options{
 		Catalog: n.list, Store: n.store, Keyring: n.keyring, Limiter: n.limiter,
 		Failures: failures, Account: n.customerPages(failures),
-		Peeks: ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute),
+		Peeks: ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
 		Clock: n.Clock, Logger: n.Log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
 		PublicURL: n.Settings.PublicURL, TrustedProxies: n.proxies, CORSOrigins: n.Settings.CORSOrigins,
 		Documents: map[string]http.Handler{
@@ -247,7 +247,7 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 	options.Strangers = strangers
 	return portal.New(portal.Options{
 		Options: options, Store: n.store, Limiter: n.limiter,
-		Requests: ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute),
+		Requests: ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute, ratelimit.AllAccounts),
 	})
 }
 
