@@ -199,7 +199,7 @@ func (e *exchange) setOtherLimits() {
 		return
 	}
 	p := e.server.policyOf(e.caller.Quota)
-	state := ratelimit.WindowState{Limit: e.caller.Quota.PerMinute, Remaining: 0, Reset: d.Minute.Reset}
+	state := ratelimit.WindowState{Limit: e.caller.Quota.PerMinute, Used: e.caller.Quota.PerMinute, Reset: d.Minute.Reset}
 	e.setHeaders(p.minute, state, p, appendState(nil, petcat.Minute.String(), state, d.Now))
 }
 
@@ -208,7 +208,7 @@ func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p
 	e.limitsSet = true
 	h := e.Header()
 	h["X-RateLimit-Limit"] = limit
-	e.set("X-RateLimit-Remaining", strconv.FormatInt(effective.Remaining, 10))
+	e.set("X-RateLimit-Remaining", strconv.FormatInt(effective.Remaining(), 10))
 	e.set("X-RateLimit-Reset", strconv.FormatInt(effective.Reset, 10))
 	e.set("RateLimit", string(state))
 	h["RateLimit-Policy"] = p.all
@@ -217,7 +217,7 @@ func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p
 // appendState appends an item of the RateLimit header. now is in nanoseconds since the Unix epoch.
 func appendState(dst []byte, name string, w ratelimit.WindowState, now int64) []byte {
 	dst = append(append(append(dst, '"'), name...), `";r=`...)
-	dst = append(strconv.AppendInt(dst, w.Remaining, 10), ";t="...)
+	dst = append(strconv.AppendInt(dst, w.Remaining(), 10), ";t="...)
 	return strconv.AppendInt(dst, w.SecondsLeft(now), 10)
 }
 
@@ -254,5 +254,5 @@ func (s *Server) getUsage(e *exchange) error {
 }
 
 func windowUsage(w petcat.Window, s ratelimit.WindowState) string {
-	return fmt.Sprintf(`{"window":"%s","limit":%d,"used":%d,"remaining":%d,"reset":%d}`, w, s.Limit, s.Used, s.Remaining, s.Reset)
+	return fmt.Sprintf(`{"window":"%s","limit":%d,"used":%d,"remaining":%d,"reset":%d}`, w, s.Limit, s.Used, s.Remaining(), s.Reset)
 }

@@ -149,7 +149,7 @@ func (c *call) run(methods map[string]operation) (any, error) {
 // identify authenticates a call. An address with too many failures is rejected without a lookup.
 func (c *call) identify() error {
 	from := clientnet.Of(c.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
-	if d := c.Failures.Peek(from); d.Minute.Remaining <= 0 {
+	if d := c.Failures.Peek(from); d.Minute.Remaining() <= 0 {
 		c.w.Header().Set("Retry-After", strconv.FormatInt(max(1, d.Minute.Reset-c.now().Unix()), 10))
 		return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts with a wrong token; wait until Retry-After has passed")
 	}

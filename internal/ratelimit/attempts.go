@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"math"
 	"sync"
 
 	"petcat"
@@ -10,8 +9,8 @@ import (
 
 // The number of keys that [NewBucket] counts.
 const (
-	MaxAddresses = 65_536      // strangers choose them; about 2 MB
-	AllAccounts  = math.MaxInt // operators create them
+	MaxAddresses = 65_536  // strangers choose them; about 2 MB
+	AllAccounts  = 1 << 30 // operators create them
 )
 
 // Bucket limits events by key in each UTC minute, only on this node: failed credentials of an
@@ -64,7 +63,7 @@ func (b *Bucket[K]) take(k K, n int64) BucketDecision {
 	if !d.Refused && n > 0 {
 		b.counts[k] += n
 	}
-	d.Minute = state(b.limit, b.counts[k], petcat.Minute.Reset(b.minute))
+	d.Minute = WindowState{b.limit, b.counts[k], petcat.Minute.Reset(b.minute)}
 	if d.Refused {
 		d.RetryAfter = retryAfter(now, d.Minute.Reset)
 	}

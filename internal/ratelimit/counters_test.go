@@ -142,13 +142,13 @@ func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 		}
 		c.set(hangs)
 		for left := int64(19); left >= 0; left-- {
-			want(t, "remaining in the minute", s.spend(charge).Minute.Remaining, left)
+			want(t, "remaining in the minute", s.spend(charge).Minute.Remaining(), left)
 		}
 		want(t, "the verdict", s.spend(charge).Verdict, ratelimit.MinuteSpent)
 		time.Sleep(time.Minute) // memory is no longer trusted
 		c.set(well)
 		s.Check()
-		want(t, "remaining on the day", s.spend(charge).Day.Remaining, 59) // the counters do not include the 20
+		want(t, "remaining on the day", s.spend(charge).Day.Remaining(), 59) // the counters do not include the 20
 	})
 }
 

@@ -26,11 +26,13 @@ type Usage struct {
 
 // WindowState is the state of one window of an account.
 type WindowState struct {
-	Limit     int64
-	Used      int64 // may exceed Limit, after a change of plan or an outage
-	Remaining int64 // from 0 to Limit
-	Reset     int64 // Unix time of the end of the window; always after Usage.Now
+	Limit int64
+	Used  int64 // may exceed Limit, after a change of plan or an outage
+	Reset int64 // Unix time of the end of the window; always after Usage.Now
 }
+
+// Remaining returns the unused part of the quota.
+func (s WindowState) Remaining() int64 { return max(0, s.Limit-s.Used) }
 
 // SecondsLeft returns the time from now (nanoseconds since the Unix epoch) to the end of the
 // window, in seconds, rounded up, at least 1.
@@ -75,24 +77,20 @@ func (u Usage) Verdict() Verdict {
 func (u Usage) Decide(v Verdict, key petcat.KeyID) Decision {
 	d := Decision{
 		Usage: u, Verdict: v,
-		Minute: state(u.Quota.PerMinute, u.MinuteUsed, petcat.Minute.Reset(minuteOf(u.Now))),
-		Day:    state(u.Quota.PerDay, u.DayUsed, petcat.Day.Reset(dayOf(u.Now))),
+		Minute: WindowState{u.Quota.PerMinute, u.MinuteUsed, petcat.Minute.Reset(minuteOf(u.Now))},
+		Day:    WindowState{u.Quota.PerDay, u.DayUsed, petcat.Day.Reset(dayOf(u.Now))},
 	}
 	switch {
 	case v == MinuteSpent:
 		d.Effective, d.RetryAfter = d.Minute, retryAfter(u.Now, d.Minute.Reset)
 	case v == DaySpent:
 		d.Effective, d.RetryAfter = d.Day, retryAfter(u.Now, d.Day.Reset)+dayJitter(key, dayOf(u.Now))
-	case d.Minute.Remaining < d.Day.Remaining:
+	case d.Minute.Remaining() < d.Day.Remaining():
 		d.Effective = d.Minute
 	default:
 		d.Effective = d.Day
 	}
 	return d
-}
-
-func state(limit, used, reset int64) WindowState {
-	return WindowState{Limit: limit, Used: used, Remaining: max(0, limit-used), Reset: reset}
 }
 
 // At returns the decision on an admitted request for a response at a later time (now, in
@@ -115,7 +113,7 @@ func (d Decision) At(now int64) Decision {
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 	d := u.Decide(u.Verdict(), key)
 	if d.Verdict == Admitted || d.Effective.Reset < end {
-		d.Effective = state(u.Quota.PerMinute, u.Quota.PerMinute, end)
+		d.Effective = WindowState{u.Quota.PerMinute, u.Quota.PerMinute, end}
 		d.RetryAfter = retryAfter(u.Now, end)
 	}
 	d.Verdict, d.BanEnds = Banned, end

@@ -17,7 +17,7 @@ func TestDecisionAt(t *testing.T) {
 	d := usage(begin.UnixNano(), free, 10, 970).Decide(ratelimit.Admitted, 1)
 	minute, day := noon.Unix()+60, noon.Unix()+12*3600
 	fresh := func(limit, reset int64) ratelimit.WindowState {
-		return ratelimit.WindowState{Limit: limit, Remaining: limit, Reset: reset}
+		return ratelimit.WindowState{Limit: limit, Reset: reset}
 	}
 	for _, c := range []struct {
 		name        string
@@ -33,7 +33,7 @@ func TestDecisionAt(t *testing.T) {
 		want(t, c.name+": the minute", got.Minute, c.minute)
 		want(t, c.name+": the day", got.Day, c.day)
 		effective := c.day
-		if c.minute.Remaining < c.day.Remaining {
+		if c.minute.Remaining() < c.day.Remaining() {
 			effective = c.minute
 		}
 		want(t, c.name+": the effective window", got.Effective, effective)

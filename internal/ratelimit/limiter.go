@@ -127,10 +127,7 @@ func (l *Limiter) Close() {
 // [petcat.CodeServiceUnavailable] if the request could not be counted in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
-		u, known := l.countInMemory(c, petcat.Quota{})
-		if !known && l.learnDay(ctx, c.Account, dayOf(u.Now)) == nil { // else only the ban is known
-			u, _ = l.countInMemory(c, petcat.Quota{})
-		}
+		u, _ := l.countInMemory(ctx, c, petcat.Quota{}) // without the day's usage, only the ban is known
 		return u.Banned(end, c.Key), nil
 	}
 	u, err := l.count(ctx, c, c.Quota)
@@ -156,43 +153,45 @@ func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
 // count charges a request to a quota: in memory on a single node, while the quota is known to be
 // spent, and while the counters are silent.
 func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u Usage, err error) {
-	if l.calls == nil {
-		u, known := l.countInMemory(c, within)
-		if known {
+	if l.calls != nil {
+		var spent bool
+		if u, spent = l.spent(c); spent {
 			return u, nil
 		}
-		err = l.learnDay(ctx, c.Account, dayOf(u.Now))
-	} else if u, spent := l.spent(c); spent {
-		return u, nil
-	} else if u.QuotaCount, err = l.ask(petcat.QuotaCharge{Account: c.Account, Quota: within}); err == nil {
-		return u, nil
+		if u.QuotaCount, err = l.ask(petcat.QuotaCharge{Account: c.Account, Quota: within}); errors.Is(err, ErrSilent) {
+			l.Local.Add(1)
+		}
 	}
-	switch {
-	case errors.Is(err, ErrSilent):
-		l.Local.Add(1)
-	case errors.Is(err, errOverloaded), errors.Is(err, groupcommit.ErrFull):
+	if l.calls == nil || errors.Is(err, ErrSilent) {
+		u, err = l.countInMemory(ctx, c, within)
+	}
+	if errors.Is(err, errOverloaded) || errors.Is(err, groupcommit.ErrFull) {
 		l.Overloaded.Add(1)
-		fallthrough
-	case err != nil:
-		return u, petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(err)
 	}
-	u, _ = l.countInMemory(c, within)
-	return u, nil
+	if err != nil {
+		err = petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(err)
+	}
+	return u, err
 }
 
-// countInMemory charges a request to a quota by this node's counts and clock. On a single node,
-// it admits nothing and returns false until the day's usage is known.
-func (l *Limiter) countInMemory(c Charge, within petcat.Quota) (u Usage, known bool) {
-	l.now(c.Account, func(a *account, now int64) {
-		known = a.dayKnown || l.calls != nil
-		admitted := known && a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay
-		if admitted {
-			a.minuteUsed++
-			a.dayUsed++
+// countInMemory charges a request to a quota by this node's counts and clock. A single node first
+// reads the day's usage of an account from the usage history.
+func (l *Limiter) countInMemory(ctx context.Context, c Charge, within petcat.Quota) (u Usage, err error) {
+	for known := false; !known && err == nil; {
+		l.now(c.Account, func(a *account, now int64) {
+			known = a.dayKnown || l.calls != nil
+			admitted := known && a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay
+			if admitted {
+				a.minuteUsed++
+				a.dayUsed++
+			}
+			u = Usage{petcat.QuotaCount{Now: now, Admitted: admitted, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, c.Quota}
+		})
+		if !known {
+			err = l.learnDay(ctx, c.Account, dayOf(u.Now))
 		}
-		u = Usage{petcat.QuotaCount{Now: now, Admitted: admitted, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, c.Quota}
-	})
-	return u, known
+	}
+	return u, err
 }
 
 // now calls fn with an account in its current windows, under its lock, and with the time by this

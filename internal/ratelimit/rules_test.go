@@ -139,28 +139,28 @@ func TestWindows(t *testing.T) {
 		for n := int64(1); n <= 60; n++ {
 			d := s.spend(c)
 			want(t, "the verdict", d.Verdict, ratelimit.Admitted)
-			want(t, "the minute", d.Minute, ratelimit.WindowState{Limit: 60, Used: n, Remaining: 60 - n, Reset: minute})
-			want(t, "the day", d.Day, ratelimit.WindowState{Limit: 1_000, Used: n, Remaining: 1_000 - n, Reset: midnight})
+			want(t, "the minute", d.Minute, ratelimit.WindowState{Limit: 60, Used: n, Reset: minute})
+			want(t, "the day", d.Day, ratelimit.WindowState{Limit: 1_000, Used: n, Reset: midnight})
 			want(t, "the effective window", d.Effective, d.Minute)
 		}
 		for range 3 {
 			d := s.spend(c)
 			want(t, "the verdict", d.Verdict, ratelimit.MinuteSpent)
 			want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 60, Used: 60, Reset: minute})
-			want(t, "the day after refusals", d.Day.Remaining, 940)
+			want(t, "the day after refusals", d.Day.Remaining(), 940)
 			want(t, "Retry-After", d.RetryAfter, 42)
 		}
-		want(t, "another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining, 59)
+		want(t, "another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining(), 59)
 
 		c.Quota.PerMinute = 300
-		want(t, "a plan change keeps the usage", s.spend(c).Minute.Remaining, 239)
+		want(t, "a plan change keeps the usage", s.spend(c).Minute.Remaining(), 239)
 		c.Quota.PerMinute = 60
 		d := s.spend(c)
 		want(t, "the smaller plan again", d.Verdict, ratelimit.MinuteSpent)
 		want(t, "used with the smaller plan", d.Minute.Used, 61)
 
 		s.clock.Advance(42 * time.Second)
-		want(t, "the next minute", s.spend(c).Minute.Remaining, 59)
+		want(t, "the next minute", s.spend(c).Minute.Remaining(), 59)
 		for {
 			d := s.spend(c)
 			if d.Verdict == ratelimit.MinuteSpent {
@@ -170,7 +170,7 @@ func TestWindows(t *testing.T) {
 			if d.Verdict == ratelimit.DaySpent {
 				break
 			}
-			if d.Day.Remaining < d.Minute.Remaining {
+			if d.Day.Remaining() < d.Minute.Remaining() {
 				want(t, "the effective window", d.Effective, d.Day)
 			}
 		}
@@ -181,7 +181,7 @@ func TestWindows(t *testing.T) {
 			t.Errorf("Retry-After is %d, with %d s to midnight", d.RetryAfter, toMidnight)
 		}
 		s.clock.Advance(time.Duration(toMidnight) * time.Second)
-		want(t, "the next day", s.spend(c).Day.Remaining, 999)
+		want(t, "the next day", s.spend(c).Day.Remaining(), 999)
 	})
 }
 
@@ -192,7 +192,7 @@ func TestPeek(t *testing.T) {
 			for range 3 {
 				d, err := s.Peek(t.Context(), c)
 				want(t, "the error", err, nil)
-				want(t, "remaining in the minute", d.Minute.Remaining, 2-n)
+				want(t, "remaining in the minute", d.Minute.Remaining(), 2-n)
 				want(t, "spent", d.Verdict == ratelimit.MinuteSpent, n == 2)
 			}
 			s.spend(c)
@@ -236,7 +236,7 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		if s.Counters != nil {
 			left = 999
 		}
-		want(t, "remaining on the day", s.spend(c).Day.Remaining, left)
+		want(t, "remaining on the day", s.spend(c).Day.Remaining(), left)
 
 		s.history[3] = 1_000
 		s.ApplyBan(petcat.Ban{Key: 3, Account: 3, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
@@ -247,8 +247,8 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		want(t, "the limit for a banned key", s.spend(ratelimit.Charge{Account: 3, Key: 3, Quota: free}).Effective.Limit, limit)
 
 		s.clock.Advance(24 * time.Hour)
-		want(t, "remaining on the next day", s.spend(c).Day.Remaining, 999)
-		want(t, "remaining on the next day, another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining, 999)
+		want(t, "remaining on the next day", s.spend(c).Day.Remaining(), 999)
+		want(t, "remaining on the next day, another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining(), 999)
 	})
 }
 
@@ -264,7 +264,7 @@ func TestUnreadableHistory(t *testing.T) {
 	failure = nil
 	d, err := l.Spend(t.Context(), c)
 	want(t, "the error", err, nil)
-	want(t, "remaining on the day", d.Day.Remaining, 994)
+	want(t, "remaining on the day", d.Day.Remaining(), 994)
 	failure = errors.New("down")
 	_, err = l.Spend(t.Context(), c) // now known
 	want(t, "the error", err, nil)
@@ -280,10 +280,10 @@ func TestSweep(t *testing.T) {
 			s.Sweep()
 		}
 		s.history[1] = 500 // not read again: the day began after the start
-		want(t, "remaining on the day", s.spend(c).Day.Remaining, 999)
+		want(t, "remaining on the day", s.spend(c).Day.Remaining(), 999)
 		s.clock.Advance(time.Hour)
 		s.Sweep()
-		want(t, "remaining on the day after a sweep", s.spend(c).Day.Remaining, 998)
+		want(t, "remaining on the day after a sweep", s.spend(c).Day.Remaining(), 998)
 	})
 }
 
