@@ -111,6 +111,27 @@ func TestHeadersAfterSlowBody(t *testing.T) {
 	}
 }
 
+// TestResetAfterSlowBody: X-RateLimit-Reset lies in the future if the window of a rejection ended
+// while the rejected body arrived.
+func TestResetAfterSlowBody(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Enterprise, 1, 1000))
+	for key, status := range map[string]int{key: 429, "wrong": 401} {
+		s.advance(time.Minute - time.Duration(s.clock.Read().Wall)%time.Minute)
+		s.list(withKey(key))
+		s.advance(59300 * time.Millisecond)
+		a := s.serve(t, "POST", "/v1/categories", key, reader(func([]byte) (int, error) {
+			s.clock.Advance(900 * time.Millisecond)
+			return 0, io.EOF
+		}), 10)
+		wantStatus(t, a, status)
+		want := fmt.Sprintf("X-RateLimit-Reset:[%d]", s.clock.Read().Time().Unix()+1)
+		if got := fmt.Sprint(a.Header); !strings.Contains(got, want) {
+			t.Errorf("%d: headers: %s, want %s", status, got, want)
+		}
+	}
+}
+
 // TestBodyMemoryLimit: all large bodies share a memory limit. Over the limit, large bodies get 503,
 // and small ones are accepted.
 func TestBodyMemoryLimit(t *testing.T) {

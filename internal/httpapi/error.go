@@ -96,10 +96,10 @@ func (s *Server) respondError(e *exchange, err error) {
 		e.broken = true
 		return
 	}
-	if !e.limitsSet {
+	e.discardBody()
+	if e.reset == 0 {
 		e.setOtherLimits()
 	}
-	e.discardBody()
 	switch {
 	case status == http.StatusUnauthorized:
 		e.set("WWW-Authenticate", challenge(public.Code))

@@ -11,7 +11,6 @@ import (
 
 	"petcat"
 	"petcat/internal/clientnet"
-	"petcat/internal/clock"
 	"petcat/internal/ratelimit"
 )
 
@@ -46,7 +45,6 @@ func (s *Server) admit(next handler) handler {
 			e.retryAfter = d.RetryAfter
 			return rejection(d)
 		}
-		e.Admitted = true
 		s.Admitted(e.caller.Account, d.Now)
 		return next(e)
 	}
@@ -56,19 +54,14 @@ func (e *exchange) charge() ratelimit.Charge {
 	return ratelimit.Charge{Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota}
 }
 
-// admitFree calls next without charging the account. A separate bucket limits these requests.
+// admitFree calls next without charging the account. A separate bucket limits these requests. next
+// sets the rate-limit headers.
 func (s *Server) admitFree(e *exchange, next handler) error {
 	if d := s.Peeks.Take(e.caller.Account); d.Refused {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
 	}
-	d, err := s.Limiter.Peek(e.r.Context(), e.charge())
-	if err != nil {
-		return err
-	}
-	s.setLimits(e, d)
-	e.Decision = d
 	return next(e)
 }
 
@@ -176,11 +169,17 @@ func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
 	e.setHeaders(limit, d.Effective, p, state)
 }
 
-// refresh updates the rate-limit headers, because the request body may have taken seconds to arrive.
-func (s *Server) refresh(e *exchange, now clock.Reading) {
-	if e.Admitted { // a rejection is immediate, so its headers are up to date
+// refresh updates the rate-limit headers, because the request body may have taken seconds to arrive,
+// or to be discarded.
+func (s *Server) refresh(e *exchange) {
+	now := s.Clock.Read()
+	switch second := now.Wall / int64(time.Second); {
+	case second == e.start.Wall/int64(time.Second):
+	case e.Decision.Admitted:
 		// The decision follows the limiter's clock, which may be the database's.
 		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
+	case e.reset <= second: // the rejecting window has ended
+		e.set("X-RateLimit-Reset", strconv.FormatInt(second+1, 10))
 	}
 }
 
@@ -205,7 +204,7 @@ func (e *exchange) setOtherLimits() {
 
 // setHeaders sets the rate-limit headers.
 func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte) {
-	e.limitsSet = true
+	e.reset = effective.Reset
 	h := e.Header()
 	h["X-RateLimit-Limit"] = limit
 	e.set("X-RateLimit-Remaining", strconv.FormatInt(effective.Remaining(), 10))
@@ -237,7 +236,12 @@ func (s *Server) getUsage(e *exchange) error {
 			bans = append(bans, fmt.Sprintf(`{"key":"%s","until":%d}`, b.Key, b.EndsAt.Unix()))
 		}
 	}
-	d, ban, expires := e.Decision, "null", "null"
+	d, err := s.Limiter.Peek(e.r.Context(), e.charge())
+	if err != nil {
+		return err
+	}
+	s.setLimits(e, d)
+	ban, expires := "null", "null"
 	if d.BanEnds != 0 {
 		ban = fmt.Sprintf(`{"until":%d}`, d.BanEnds)
 	}

@@ -20,8 +20,7 @@ type Record struct {
 	logging.Access
 
 	API           bool               // under /v1
-	Admitted      bool               // charged to the account
-	Decision      ratelimit.Decision // of the limiter, if it was called
+	Decision      ratelimit.Decision // on the charge, if the limiter was asked
 	RequestHeader http.Header
 }
 
@@ -43,7 +42,7 @@ type exchange struct {
 
 	caller     *keyring.Caller
 	authError  error // the reason that there is no caller
-	limitsSet  bool  // the rate-limit headers are set
+	reset      int64 // X-RateLimit-Reset; 0 until the rate-limit headers are set
 	answered   bool  // the status line was sent
 	bodyTaken  int64 // bytes of BodyBytes that the body uses
 	bodyOver   bool  // the body was read completely, or reading it failed

@@ -30,9 +30,7 @@ const (
 // send writes a status line and a body. It writes every response under /v1, after the rate-limit
 // headers are set. Write errors are ignored, because the client has disconnected.
 func (e *exchange) send(status int, parts ...[]byte) {
-	if now := e.server.Clock.Read(); now.Wall/int64(time.Second) != e.start.Wall/int64(time.Second) {
-		e.server.refresh(e, now)
-	}
+	e.server.refresh(e)
 	var total int64
 	for _, part := range parts {
 		total += int64(len(part))

@@ -13,7 +13,7 @@ import (
 // observe logs a request. It counts an API request in the metrics and the usage history.
 func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
-		n.metrics.Request(r.Operation, r.Status, r.Code, r.Admitted, r.Duration)
+		n.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Admitted, r.Duration)
 		n.history.Count(r.Status, r.Code, r.Duration)
 		n.usage.Done(usage.Response{At: r.At, Account: r.Account, Key: r.Key, Status: r.Status, Code: r.Code, Bytes: r.Bytes})
 		if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
