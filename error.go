@@ -103,8 +103,8 @@ func Public(err error) *Error {
 // A retry may make it twice.
 var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
-// UnusableError reports that petcat cannot use data or a place that it was given: a data
-// directory, a file or a database.
+// UnusableError reports that petcat cannot use a setting, or a directory, file, address or database
+// that it was given.
 type UnusableError struct {
 	// Message is a sentence for operators that names the problem and the remedy. It contains no
 	// password.

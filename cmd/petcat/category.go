@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petcat"
 	client "petcat/client"
 	"petcat/internal/config"
 	"petcat/internal/representation"
@@ -60,7 +61,7 @@ func (c *call) dial(options ...client.Option) (*client.Client, config.Service, e
 	options = append(options, client.WithUserAgent("petcat/"+build().Version))
 	api, err := client.New(service.URL, service.Key.Reveal(), options...)
 	if err != nil {
-		return nil, service, config.Errorf("--url (PETCAT_URL) or PETCAT_API_KEY cannot be used: %s", apiText(err))
+		return nil, service, petcat.Unusablef(nil, "--url (PETCAT_URL) or PETCAT_API_KEY cannot be used: %s", apiText(err))
 	}
 	return api, service, nil
 }

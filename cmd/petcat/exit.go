@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"petcat"
-	"petcat/internal/config"
 	"petcat/internal/datadir"
 )
 
@@ -51,7 +50,6 @@ func tryLaterf(format string, args ...any) error {
 func exitCode(err error) int {
 	f, failed := errors.AsType[*failure](err)
 	e, unusable := errors.AsType[*petcat.UnusableError](err)
-	_, misconfigured := errors.AsType[*config.Error](err)
 	switch {
 	case err == nil:
 		return exitDone
@@ -63,7 +61,7 @@ func exitCode(err error) int {
 		return exitFailed
 	case unusable && e.Temporary, errors.Is(err, syscall.EADDRINUSE), datadir.IsFull(err):
 		return exitTryLater
-	case unusable, misconfigured, errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
+	case unusable, errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS),
 		errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ENOTDIR):
 		return exitConfig
 	case petcat.CodeOf(err) == petcat.CodeServiceUnavailable:
@@ -76,25 +74,22 @@ func exitCode(err error) int {
 // explain returns the message for the user.
 func explain(err error) string {
 	f, failed := errors.AsType[*failure](err)
-	misconfigured, isConfig := errors.AsType[*config.Error](err)
-	unusable, isOpen := errors.AsType[*petcat.UnusableError](err)
-	e, isDomain := errors.AsType[*petcat.Error](err)
+	e, unusable := errors.AsType[*petcat.UnusableError](err)
+	domain, isDomain := errors.AsType[*petcat.Error](err)
 	switch {
 	case errors.Is(err, context.Canceled):
 		return "interrupted"
 	case failed:
 		return f.text
-	case isConfig:
-		return misconfigured.Error()
-	case isOpen:
-		return unusable.Message
-	case isDomain && errors.Is(err, petcat.ErrOutcomeUnknown):
-		return fmt.Sprintf("%v; the change may have been made: check that before you run the command again", e.Unwrap())
-	case isDomain && e.Unwrap() != nil:
-		// Unlike a caller of the API, an operator may see the cause.
-		return fmt.Sprintf("%s: %v", e.Message, e.Unwrap())
-	case isDomain:
+	case unusable:
 		return e.Message
+	case isDomain && errors.Is(err, petcat.ErrOutcomeUnknown):
+		return fmt.Sprintf("%v; the change may have been made: check that before you run the command again", domain.Unwrap())
+	case isDomain && domain.Unwrap() != nil:
+		// Unlike a caller of the API, an operator may see the cause.
+		return fmt.Sprintf("%s: %v", domain.Message, domain.Unwrap())
+	case isDomain:
+		return domain.Message
 	case datadir.IsFull(err):
 		return err.Error() + "; free some space"
 	default:

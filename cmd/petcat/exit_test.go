@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"petcat"
-	"petcat/internal/config"
 )
 
 // TestErrors checks the exit codes and messages of errors.
@@ -27,7 +26,6 @@ func TestErrors(t *testing.T) {
 		{fmt.Errorf("create: %w", petcat.Errorf(petcat.CodeInvalidField, "the name is taken")), exitFailed, "the name is taken"},
 		{petcat.Errorf(petcat.CodeServiceUnavailable, "try later").WithCause(cause), exitTryLater, "try later: disk I/O error"},
 		{fmt.Errorf("wrapped: %w", usageErrorf("bad %d", 7)), exitUsage, "bad 7"},
-		{config.Errorf("cannot: %w", cause), exitConfig, "cannot: disk I/O error"},
 		{fmt.Errorf("read: %w", context.Canceled), exitInterrupted, "interrupted"},
 		{unknown, exitFailed, "the outcome is unknown: disk I/O error; the change may have been made: check that before you run the command again"},
 		{notFound(gone, "account"), exitFailed, "there is no account 7; list them with: petcat account list"},

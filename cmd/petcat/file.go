@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"petcat/internal/config"
+	"petcat"
 	"petcat/internal/datadir"
 )
 
@@ -105,7 +105,7 @@ func (p *program) openInput(path, give string) (*input, error) {
 		return nil, usageErrorf("the file %s does not exist; give %s", path, give)
 	}
 	if err != nil {
-		return nil, config.Errorf("%s cannot be read (%w); give this user read permission, or choose another file", path, reason(err))
+		return nil, petcat.Unusablef(err, "%s cannot be read (%v); give this user read permission, or choose another file", path, reason(err))
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {

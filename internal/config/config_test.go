@@ -48,8 +48,8 @@ func wantSettings(t *testing.T, want Settings, variables []string, arguments ...
 // wantError checks that an error is one line that contains all parts, and no password.
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
-	if _, ok := errors.AsType[*Error](err); !ok {
-		t.Fatalf("got %v; want an Error with %q", err, parts)
+	if _, ok := errors.AsType[*petcat.UnusableError](err); !ok {
+		t.Fatalf("got %v; want an UnusableError with %q", err, parts)
 	}
 	for _, part := range parts {
 		if !strings.Contains(err.Error(), part) {

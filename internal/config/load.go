@@ -57,8 +57,8 @@ func (v Value) Shown() string { return cmp.Or(v.Value, "("+v.WhenEmpty+")") }
 const originDefault = "default"
 
 // Load returns the settings of a command. Settings without a flag in flags have their defaults.
-// If there are mistakes, it returns only the Values, and one [Error] with all mistakes. environ
-// has the form of [os.Environ].
+// If there are mistakes, it returns only the Values, and one [petcat.UnusableError] with all
+// mistakes. environ has the form of [os.Environ].
 func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 	var mistakes []string
 	variables := Variables(environ)
@@ -77,7 +77,7 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 		loaded.Values = append(loaded.Values, libpq(variables)...)
 	}
 	if mistakes = append(mistakes, loaded.contradictions()...); len(mistakes) > 0 {
-		return Settings{Values: loaded.Values}, Errorf("%s", strings.Join(mistakes, "; "))
+		return Settings{Values: loaded.Values}, petcat.Unusablef(nil, "%s", strings.Join(mistakes, "; "))
 	}
 	return loaded, nil
 }
@@ -227,18 +227,18 @@ type Service struct {
 
 // LoadService returns the service for a command. An empty url means the URL of the environment, or
 // else the default. The key cannot be a flag, because process lists show flags to all users.
-// Errors are [Error]s. environ has the form of [os.Environ].
+// Errors are [petcat.UnusableError]s. environ has the form of [os.Environ].
 func LoadService(url string, environ []string) (Service, error) {
 	variables := Variables(environ)
 	url, err := clean(cmp.Or(url, variables[serviceURLEnv], DefaultServiceURL))
 	if err != nil {
-		return Service{}, Errorf("--url (%s) %v", serviceURLEnv, err)
+		return Service{}, petcat.Unusablef(nil, "--url (%s) %v", serviceURLEnv, err)
 	}
 	key, _, err := Setting{Env: apiKeyEnv, Secret: true}.find(&pflag.Flag{}, variables)
 	if err != nil {
-		return Service{}, Errorf("%s %v", apiKeyEnv, err)
+		return Service{}, petcat.Unusablef(nil, "%s %v", apiKeyEnv, err)
 	} else if key == "" {
-		return Service{}, Errorf("the API key is missing; set the environment variable %[1]s to the key, or %[1]s_FILE to the name of its file", apiKeyEnv)
+		return Service{}, petcat.Unusablef(nil, "the API key is missing; set the environment variable %[1]s to the key, or %[1]s_FILE to the name of its file", apiKeyEnv)
 	}
 	url = strings.TrimSuffix(strings.TrimRight(url, "/"), "/v1")
 	return Service{URL: strings.TrimRight(url, "/"), Key: petcat.NewSecret(key)}, nil

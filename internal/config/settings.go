@@ -9,7 +9,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -23,17 +22,6 @@ import (
 )
 
 //go:generate go test . -run=TestDocument -update
-
-// Error means that a setting, or a file or server that it names, cannot be used: the same
-// command would fail again. The message is one sentence that names the setting and the
-// remedy.
-type Error struct{ error }
-
-// Errorf makes an [Error] like [fmt.Errorf]; format may contain %w.
-func Errorf(format string, args ...any) *Error { return &Error{fmt.Errorf(format, args...)} }
-
-// Unwrap returns the wrapped error.
-func (e *Error) Unwrap() error { return errors.Unwrap(e.error) }
 
 // Settings are the validated settings of a node.
 type Settings struct {
@@ -111,11 +99,11 @@ func (s Settings) AdminIsLocal() bool { return isLoopback(s.AdminListen) }
 // there would only make scraping harder.
 func (s Settings) AdminTLS() bool { return s.TLS() && !s.AdminIsLocal() }
 
-// AdminURL returns the URL of the admin listener on this machine. It returns an [Error] if the
-// port is 0.
+// AdminURL returns the URL of the admin listener on this machine. It returns a
+// [petcat.UnusableError] if the port is 0.
 func (s Settings) AdminURL() (string, error) {
 	if _, port, err := net.SplitHostPort(s.AdminListen); err != nil || port == "0" {
-		return "", Errorf("--admin-listen (PETCAT_ADMIN_LISTEN) leaves the port to the system (%s); set the actual port, such as --admin-listen 127.0.0.1:8081", s.AdminListen)
+		return "", petcat.Unusablef(nil, "--admin-listen (PETCAT_ADMIN_LISTEN) leaves the port to the system (%s); set the actual port, such as --admin-listen 127.0.0.1:8081", s.AdminListen)
 	}
 	return LocalURL(s.AdminListen, s.AdminTLS()), nil
 }

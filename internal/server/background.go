@@ -12,7 +12,6 @@ import (
 
 	"petcat"
 	"petcat/internal/backup"
-	"petcat/internal/config"
 	"petcat/internal/datadir"
 )
 
@@ -77,7 +76,7 @@ func (n *Node) scheduleBackups(context.Context) error {
 	}
 	for _, never := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, never) {
-			return config.Errorf("scheduled backups cannot be written to %s (%w); give this user write permission, or choose another directory with --backup-dir", folder, never)
+			return petcat.Unusablef(never, "scheduled backups cannot be written to %s (%v); give this user write permission, or choose another directory with --backup-dir", folder, never)
 		}
 	}
 	host, _ := os.Hostname() // "" if it is unknown

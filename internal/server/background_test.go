@@ -174,7 +174,7 @@ func TestInvalidBackupDir(t *testing.T) {
 	}
 	_, err := Start(t.Context(), o)
 	want := "scheduled backups cannot be written to " + o.Settings.BackupDir + " (not a directory); give this user write permission, or choose another directory with --backup-dir"
-	if e, ok := errors.AsType[*config.Error](err); !ok || e.Error() != want {
+	if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || e.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/config"
 )
@@ -28,11 +29,11 @@ type certificate struct {
 // certificateInterval is the interval at which the files are checked for changes.
 const certificateInterval = time.Second
 
-// loadCertificate loads the files. It returns a [config.Error] if they are invalid.
+// loadCertificate loads the files. It returns a [petcat.UnusableError] if they are invalid.
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
 	pair := &certificate{certFile: certFile, keyFile: keyFile, logger: logger}
 	if _, err := pair.read(); err != nil {
-		return nil, config.Errorf("the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+		return nil, petcat.Unusablef(nil, "the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	leaf := pair.leaf()
 	if now := c.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"petcat"
 	"petcat/internal/config"
 )
 
@@ -85,13 +86,13 @@ func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, erro
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("another program listens on %s; stop it, or choose another address with --%s: %w", address, flag, syscall.EADDRINUSE)
 	case errors.Is(err, syscall.EACCES):
-		return nil, config.Errorf("this user may not listen on %s, because ports below 1024 need a privilege; choose another address with --%s: %w", address, flag, syscall.EACCES)
+		return nil, petcat.Unusablef(syscall.EACCES, "this user may not listen on %s, because ports below 1024 need a privilege; choose another address with --%s: %v", address, flag, syscall.EACCES)
 	case err != nil:
 		// Drop the names of system calls.
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			err = errno
 		}
-		return nil, config.Errorf("cannot listen on %s; choose another address with --%s: %w", address, flag, err)
+		return nil, petcat.Unusablef(err, "cannot listen on %s; choose another address with --%s: %v", address, flag, err)
 	}
 	return l.(*net.TCPListener), nil
 }

@@ -96,7 +96,7 @@ type Node struct {
 
 // Start starts a node and returns when it is ready. The caller must call Shutdown.
 //
-// The error is a [config.Error] if a setting, or a file or server that it names, cannot be used.
+// The error is a [petcat.UnusableError] if a setting, or a file or server that it names, cannot be used.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{
 		Options: o, id: rand.Text(), metrics: metrics.New(o.Version, o.Revision),

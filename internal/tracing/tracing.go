@@ -28,7 +28,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"petcat/internal/config"
+	"petcat"
 )
 
 // Options for [Start]. All fields are required.
@@ -47,7 +47,7 @@ type Tracing struct {
 	close  []func(context.Context) error
 }
 
-// enabled reports whether a signal is enabled. It returns a [config.Error] for an unsupported
+// enabled reports whether a signal is enabled. It returns a [petcat.UnusableError] for an unsupported
 // exporter or protocol.
 func (o Options) enabled(signal string) (bool, error) {
 	exporter, protocol := "OTEL_"+signal+"_EXPORTER", "OTEL_EXPORTER_OTLP_PROTOCOL"
@@ -59,9 +59,9 @@ func (o Options) enabled(signal string) (bool, error) {
 	case to == "" || chosen == "none" || strings.EqualFold(o.Environ["OTEL_SDK_DISABLED"], "true"):
 		return false, nil
 	case chosen != "" && chosen != "otlp":
-		return false, config.Errorf("%s must be otlp or none (got %q)", exporter, chosen)
+		return false, petcat.Unusablef(nil, "%s must be otlp or none (got %q)", exporter, chosen)
 	case o.Environ[protocol] != "" && o.Environ[protocol] != "http/protobuf":
-		return false, config.Errorf("%s must be http/protobuf (got %q)", protocol, o.Environ[protocol])
+		return false, petcat.Unusablef(nil, "%s must be http/protobuf (got %q)", protocol, o.Environ[protocol])
 	default:
 		return true, nil
 	}
@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 		attribute.String("service.instance.id", o.Node), attribute.String("deployment.environment.name", o.Deployed),
 	), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
-		return nil, config.Errorf("OTEL_RESOURCE_ATTRIBUTES cannot be read: %w", err)
+		return nil, petcat.Unusablef(err, "OTEL_RESOURCE_ATTRIBUTES cannot be read: %v", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		o.Logger.Warn("export of traces or metrics failed", "error", err)
@@ -93,7 +93,7 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 		err = t.sendMetrics(ctx, from, o.Metrics)
 	}
 	if err != nil {
-		return nil, config.Errorf("traces and metrics cannot be sent; check the variables that begin with OTEL_: %w", err)
+		return nil, petcat.Unusablef(err, "traces and metrics cannot be sent; check the variables that begin with OTEL_: %v", err)
 	}
 	return t, nil
 }

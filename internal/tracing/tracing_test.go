@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"petcat/internal/config"
+	"petcat"
 	"petcat/internal/tracing"
 )
 
@@ -33,7 +33,7 @@ func TestStart(t *testing.T) {
 				Environ: c.environment, Metrics: prometheus.NewRegistry(),
 				Version: "test", Node: "a", Deployed: "production", Logger: slog.New(slog.DiscardHandler),
 			})
-			if mistake, ok := errors.AsType[*config.Error](err); c.mistake != "" && (!ok || mistake.Error() != c.mistake) || c.mistake == "" && err != nil || (got != nil) != c.sends {
+			if mistake, ok := errors.AsType[*petcat.UnusableError](err); c.mistake != "" && (!ok || mistake.Error() != c.mistake) || c.mistake == "" && err != nil || (got != nil) != c.sends {
 				t.Errorf("%v, %v", got, err)
 			}
 			got.Request(nil, "", 200, time.Time{}, 0, nil)
