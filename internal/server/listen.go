@@ -19,10 +19,10 @@ import (
 
 // Timeouts and limits of both servers.
 const (
-	headerTimeout = 5 * time.Second  // for the headers of a request
-	bodyTimeout   = 10 * time.Second // for its body, after the headers
-	writeTimeout  = 30 * time.Second // for a response; httpapi extends it for each piece of a long one
-	idleTimeout   = time.Minute
+	headerTimeout  = 5 * time.Second  // for the headers of a request
+	requestTimeout = 15 * time.Second // for a whole request, with its body
+	writeTimeout   = 30 * time.Second // for a response; httpapi extends it for each piece of a long one
+	idleTimeout    = time.Minute
 	// headerBytes is MaxHeaderBytes. Over HTTP/1.1, net/http accepts 4 KiB more. The limit is
 	// low because a header of one byte can use a hundred bytes of memory.
 	headerBytes = 12 << 10
@@ -181,7 +181,7 @@ func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:                      h,
 		ReadHeaderTimeout:            headerTimeout,
-		ReadTimeout:                  headerTimeout + bodyTimeout,
+		ReadTimeout:                  requestTimeout,
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               headerBytes,
