@@ -221,10 +221,9 @@ type CategoryStore interface {
 // CategoryFeed reports the changes that other servers made in a shared store.
 type CategoryFeed interface {
 	// CategoriesSince calls fn for every category that changed after a revision, by
-	// ascending revision, and stops at the first error that fn returns. Even with an error,
-	// it returns the revision up to which fn received every change. If nothing changed, it
-	// costs one small query.
-	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) (Revision, error)
+	// ascending revision, and stops at the first error that fn returns. If nothing changed,
+	// it costs one small query.
+	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) error
 }
 
 // textRule is a rule for texts. The domain checks it, not the database, because databases

@@ -49,7 +49,7 @@ func TestFill(t *testing.T) {
 	}
 	defer func() { _ = s.Close() }()
 	n := 0
-	if _, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { n++; return nil }); err != nil || n != 12 {
+	if err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { n++; return nil }); err != nil || n != 12 {
 		t.Errorf("%d categories, %v", n, err)
 	}
 }

@@ -95,7 +95,6 @@ func (c *Catalog) publish() {
 type list struct {
 	revision petcat.Revision // of the last change
 	count    int64
-	bytes    int64    // of the sealed blocks and the open elements
 	sealed   []*block // never empty
 	open     elements // after the sealed blocks; empty only if the list is empty
 }
@@ -134,7 +133,6 @@ func (l *list) append(category petcat.Category) error {
 		return fmt.Errorf("catalog: category %d: %w", category.ID, err)
 	}
 	l.open = elements{append(data, ','), append(l.open.starts, uint32(before))} // #nosec G115 -- a block is far smaller
-	l.bytes += int64(len(l.open.data) - before)
 	l.count++
 	return nil
 }
@@ -155,7 +153,6 @@ func (l *list) edit(id petcat.CategoryID, category *petcat.Category) error {
 		}
 	}
 	after := before.splice(i, found, object)
-	l.bytes += int64(len(after.data) - len(before.data))
 	l.count += int64(len(after.starts) - len(before.starts))
 	if at < len(l.sealed) {
 		l.sealed = slices.Concat(l.sealed[:at], after.blocks(), l.sealed[at+1:])

@@ -183,7 +183,7 @@ func (r *Replica) catchUp() error {
 	r.catalog.mu.Lock()
 	after := r.catalog.list.revision
 	r.catalog.mu.Unlock()
-	_, err := r.o.Feed.CategoriesSince(ctx, after, func(c petcat.RevisedCategory) error {
+	err := r.o.Feed.CategoriesSince(ctx, after, func(c petcat.RevisedCategory) error {
 		r.catalog.mu.Lock()
 		defer r.catalog.mu.Unlock()
 		r.catalog.list.apply(c)
@@ -231,8 +231,6 @@ func (r *Replica) lastKnown(cause error) (*Snapshot, time.Duration, error) {
 
 // ReplicaStats is the state of a [Replica], for metrics.
 type ReplicaStats struct {
-	// Failed is true if the last query failed.
-	Failed bool
 	// Age is the time since the list was known to be current.
 	Age     time.Duration
 	Queries uint64 // number of sent queries
@@ -243,8 +241,5 @@ type ReplicaStats struct {
 func (r *Replica) Stats() ReplicaStats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return ReplicaStats{
-		Failed: r.failed != nil, Age: r.o.Clock.Read().Since(r.complete),
-		Queries: r.queries, Stale: r.stale,
-	}
+	return ReplicaStats{Age: r.o.Clock.Read().Since(r.complete), Queries: r.queries, Stale: r.stale}
 }

@@ -3,8 +3,6 @@ package catalog
 import (
 	"strconv"
 	"sync"
-
-	"petcat"
 )
 
 // Snapshot is the list at one revision. It is immutable.
@@ -30,20 +28,13 @@ func newSnapshot(dataset string, l list) *Snapshot {
 // not change them.
 type Representation struct {
 	Parts           [][]byte // the body, in order
-	Size            int64    // of all parts, in bytes
 	ETag            []string
 	ContentLength   []string
 	ContentEncoding []string // nil for Identity
 }
 
-// Revision returns the revision of the last change of the list, or 0.
-func (s *Snapshot) Revision() petcat.Revision { return s.revision }
-
 // Count returns the number of categories.
 func (s *Snapshot) Count() int64 { return s.count }
-
-// Size returns the size of the list as JSON, in bytes.
-func (s *Snapshot) Size() int64 { return max(s.bytes, 1) + 1 }
 
 // Representation returns the list in an encoding. The first call for each encoding computes it; of
 // a long list, usually only the last block.
@@ -51,10 +42,11 @@ func (s *Snapshot) Representation(e Encoding) *Representation { return s.represe
 
 func (s *Snapshot) represent(e Encoding) *Representation {
 	r := &Representation{Parts: s.parts(e), ContentEncoding: e.header(), ETag: []string{s.etags[e]}}
+	size := 0
 	for _, part := range r.Parts {
-		r.Size += int64(len(part))
+		size += len(part)
 	}
-	r.ContentLength = []string{strconv.FormatInt(r.Size, 10)}
+	r.ContentLength = []string{strconv.Itoa(size)}
 	return r
 }
 

@@ -46,8 +46,7 @@ func calls(t *testing.T, s *Store) map[string]func() error {
 	return map[string]func() error{
 		"create": func() error { _, err := tryCreate(t.Context(), t, s, "Dogs", ""); return err },
 		"feed": func() error {
-			_, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil })
-			return err
+			return s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil })
 		},
 		"changes": func() error { _, err := s.AccessChangesSince(t.Context(), 0); return err },
 		"change":  func() error { return s.Change(t.Context(), "change", func(*store.Tx) error { return nil }) },

@@ -35,7 +35,7 @@ func TestBehindPooler(t *testing.T) {
 						return
 					}
 				}
-				if _, err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil }); err != nil {
+				if err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { return nil }); err != nil {
 					t.Errorf("feed: %v", err)
 				}
 				if _, err := s.AccessChangesSince(t.Context(), 0); err != nil {

@@ -185,20 +185,20 @@ const FeedPage = 1000
 // feed, and the counter need not be read: during a long transaction, such as a backup, the
 // counter row has many versions and is slow to read. A category that changes during the read
 // gets a higher revision, and is read with it.
-func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) (petcat.Revision, error) {
+func (s *Store) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) error {
 	// With the LIMIT, PostgreSQL always plans for a few rows. Without it, a cached plan from
 	// an empty table later reads and sorts the whole table: 0.2 s for a million rows.
 	const query = `SELECT ` + categoryColumns + ` FROM categories WHERE revision > ? ORDER BY revision LIMIT ?`
-	for last := after; ; {
-		page, err := list(ctx, s, "read changed categories", categoryInto, query, int64(last), FeedPage)
+	for {
+		page, err := list(ctx, s, "read changed categories", categoryInto, query, int64(after), FeedPage)
 		for _, c := range page {
 			if err := fn(c); err != nil {
-				return last, err
+				return err
 			}
-			last = c.Revision
+			after = c.Revision
 		}
 		if err != nil || len(page) < FeedPage {
-			return last, err
+			return err
 		}
 	}
 }
