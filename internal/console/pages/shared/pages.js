@@ -74,6 +74,9 @@ function inLegend(label, number) {
   return name;
 }
 
+// The indices of the values without a neighbour.
+const single = (column) => [...column.keys()].filter((i) => column[i] != null && column[i - 1] == null && column[i + 1] == null);
+
 // Marks of an axis, in UTC: the time of day, or where there are many days, the day.
 function marks(u, splits) {
   const [from, to] = u.scales.x.min ? [u.scales.x.min, u.scales.x.max] : [0, 0];
@@ -114,7 +117,7 @@ function draw(chart, columns) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
       label: inLegend(label, number), dash: dashes[number - 1].map((n) => n * devicePixelRatio), paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5,
-      points: { show: (u, n) => u.data[n].filter((v) => v != null).length === 1 }, // a single value has no line
+      points: { show: false, filter: (u, n) => single(u.data[n]), size: 5 }, // they have no line
       fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
       value: (u, v) => (v == null ? '–' : v < 10 && !Number.isInteger(v) ? v.toFixed(2) : v.toFixed(0)),
     }))],
