@@ -30,23 +30,18 @@ type Dir struct {
 func Open(path string, mayCreate bool) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	d := &Dir{path, filepath.Join(path, "petcat.db")}
-	_, unnamed := os.Lstat(d.database)
 	file, missing := os.Stat(d.database)
-	switch {
-	case errors.Is(missing, fs.ErrNotExist) && unnamed == nil: // the lock would be beside the link
+	gone := errors.Is(missing, fs.ErrNotExist)
+	if target, err := filepath.EvalSymlinks(d.database); err == nil {
+		d.database = target
+	} else if _, err := os.Lstat(d.database); gone && err == nil { // the lock would be beside the link
 		return nil, petcat.Unusablef(nil, "%s is a link to a file that does not exist; check whether the file's disk is mounted, or remove the link", d.database)
-	case errors.Is(missing, fs.ErrNotExist) && !mayCreate:
-		return nil, petcat.Unusablef(nil, "there is no data in %s; check whether its disk is mounted, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
-	case missing == nil && file.Size() == 0 && !mayCreate: // a copy to a full disk, or the first start was killed
-		return nil, petcat.Unusablef(nil, "%s is empty; remove it and copy or restore the data again, or create a new deployment there with petcat init", d.database)
 	}
-	if resolved, err := filepath.EvalSymlinks(d.database); err == nil {
-		d.database = resolved
+	// A copy to a full disk leaves an empty file, and so does a first start that was killed.
+	if !mayCreate && (gone || missing == nil && file.Size() == 0) {
+		return nil, petcat.Unusablef(nil, "there is no data in %s; check whether its disk is mounted and its petcat.db is not empty, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
 	}
-	if err == nil {
-		err = Prepare(path)
-	}
-	return d, d.unusable(err)
+	return d, d.unusable(errors.Join(err, Prepare(path)))
 }
 
 // unusable adds to an error of the system which directory cannot be used, and what to do.

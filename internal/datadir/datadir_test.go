@@ -94,7 +94,7 @@ func TestOpenWithoutCreating(t *testing.T) {
 	database, err := d.Database()
 	must(t, err)
 	_, err = Open(path, false) // a first start that was killed, or a failed copy
-	wantError(t, err, "petcat.db is empty", false)
+	wantError(t, err, "there is no data in "+path, false)
 	open(t, path)
 	must(t, os.WriteFile(database, []byte("data"), 0o600))
 	_, err = Open(path, false)
