@@ -128,7 +128,7 @@ func TestSlowReader(t *testing.T) {
 		if err != nil || len(body) < categories*description || int64(len(body)) != res.ContentLength {
 			t.Errorf("%d bytes of %d: %v", len(body), res.ContentLength, err)
 		}
-		// Who stops reading gets no more of it.
+		// A client that stops reading is cut off.
 		_, _ = io.WriteString(conn, request)
 		res, err = http.ReadResponse(bufio.NewReader(conn), nil)
 		must(t, err)

@@ -10,7 +10,7 @@ import (
 // basePath is the path prefix of the API, which contains its version.
 const basePath = "/v1"
 
-// handler answers one exchange, or returns an error.
+// handler responds to one request, or returns an error.
 type handler func(e *exchange) error
 
 // route registers the whole surface of the API.
@@ -30,16 +30,16 @@ func (s *Server) route() {
 	})
 
 	// The order of one request under /v1:
-	s.api = s.record( // outermost: answers with errors, and records every outcome
+	s.api = s.record( // outermost: sends errors, and records every outcome
 		s.recover( // turns a panic of the steps below into an error
-			s.crossOrigin( // lets web pages read all answers; answers preflights, which have no key
-				s.identify( // finds the caller by its key; admit refuses a request without one
-					s.admit( // 401, 429; charges, and sets the rate-limit headers before any other answer
+			s.crossOrigin( // lets web pages read all responses; responds to preflights, which have no key
+				s.identify( // finds the caller by its key; admit rejects a request without one
+					s.admit( // 401, 429; charges, and sets the rate-limit headers before any other response
 						s.dispatch))))) // 404, 405, 410, 403, then the operation: body (413, 415, 408, 400) and handler
 	s.outside = s.record(s.recover(s.crossOrigin(s.document)))
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := s.begin(w, r)
 	defer s.exchanges.Put(e)
@@ -48,12 +48,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.path, e.API = path, true
 		chain = s.api
 	}
-	// record has answered with the error, if there was one.
+	// record has sent the error, if there was one.
 	_ = chain(e)
 }
 
-// document serves the customer's pages and the documents. They, and 404, are all that is
-// outside /v1.
+// document serves the customer's pages and the documents. Other paths outside /v1 are 404.
 func (s *Server) document(e *exchange) error {
 	if s.Account != nil && (e.Path == "/account" || strings.HasPrefix(e.Path, "/account/")) {
 		e.setOtherLimits()

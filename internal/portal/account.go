@@ -76,7 +76,7 @@ func usage(x *exchange) error {
 	return x.Render("usage", pages.View{Title: "Usage", Section: "usage", Data: v})
 }
 
-// usageChart answers with the data of the chart.
+// usageChart sends the data of the chart.
 func usageChart(x *exchange) error {
 	return x.WriteUsage(x.usageQuery())
 }

@@ -1,7 +1,7 @@
 // Package portal is the customer's page, /account on the API's listener: a customer sees what
 // its account has used and why requests were refused, manages its keys, and asks for another
-// plan. The server renders the pages (html/template). Package pages has the parts that the console
-// has, too.
+// plan. The server renders the pages (html/template). Package pages has the parts that they share with
+// the console.
 //
 // A customer signs in with a one-time link ([Link]). An operator creates it, or the operator's own
 // site through the management API. A session belongs to one account, and its pages read and change
@@ -111,7 +111,7 @@ func (p *Portal) answer(x *pages.Exchange, h handle) error {
 	return h(&exchange{p, x, x.Session.Account})
 }
 
-// exchange is a request and its answer.
+// exchange is a request and its response.
 type exchange struct {
 	*Portal
 	*pages.Exchange
@@ -119,11 +119,11 @@ type exchange struct {
 	account petcat.Account // of the session
 }
 
-// handle answers a request, or returns an error.
+// handle responds to a request, or returns an error.
 type handle func(x *exchange) error
 
-// withForm returns a handler that shows the page of a form again if the input breaks a rule, and
-// makes a change once for each form.
+// withForm returns a handler that makes a change once for each form, and shows the form again if its
+// input is invalid.
 func withForm(change, page handle) handle {
 	return func(x *exchange) error {
 		err := x.Once(func() error { return change(x) })

@@ -15,7 +15,7 @@ import (
 	"petcat/internal/httpapi"
 )
 
-// Exchange is a request and its answer.
+// Exchange is a request and its response.
 type Exchange struct {
 	W       http.ResponseWriter
 	R       *http.Request
@@ -23,12 +23,12 @@ type Exchange struct {
 
 	site  *Site
 	token petcat.TokenHash // of the session
-	// notice is shown at the top of the page, "" for none, and so is problem, unless it is about
-	// the field wrong of the form.
+	// notice and problem are messages at the top of the page, "" for none. If wrong is not "",
+	// the problem is shown at this field of the form instead.
 	notice, problem, wrong string
 }
 
-// View is what a page shows.
+// View is the data of a page.
 type View struct {
 	Title   string // of the page
 	Section string // of the navigation
@@ -38,12 +38,12 @@ type View struct {
 	Session         petcat.Session
 	Form            url.Values
 	Notice, Problem string
-	Wrong           string // the field that the problem is about, "" for none
+	Wrong           string // the field with the problem, "" for none
 	Once            string // identifies the change of the page's form; see [Exchange.Once]
 	Now             time.Time
 }
 
-// Render answers with a page. It returns nil.
+// Render sends a page. It returns nil.
 func (x *Exchange) Render(page string, v View) error { return x.renderAs(http.StatusOK, page, v) }
 
 // renderAs is Render with a status, which a problem makes 400 if it is 200.
@@ -67,10 +67,10 @@ func (x *Exchange) write(status int, contentType string, body []byte) {
 	x.W.Header().Set("Content-Type", contentType)
 	x.W.Header().Set("Cache-Control", "no-store")
 	x.W.WriteHeader(status)
-	_, _ = x.W.Write(body) // fails only if the client has gone
+	_, _ = x.W.Write(body) // fails only if the client disconnected
 }
 
-// WriteJSON answers a script of a page.
+// WriteJSON responds to a script of a page.
 func (x *Exchange) WriteJSON(v any) error {
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -79,7 +79,7 @@ func (x *Exchange) WriteJSON(v any) error {
 	return err
 }
 
-// fail answers with an error.
+// fail sends an error.
 func (x *Exchange) fail(err error) {
 	public := petcat.Public(err)
 	status, message := httpapi.StatusOf(public.Code), public.Message
@@ -100,8 +100,8 @@ func NotFound() error { return petcat.Errorf(petcat.CodeNotFound, "there is noth
 // Value returns a value of the form or the query, without blanks around it.
 func (x *Exchange) Value(name string) string { return strings.TrimSpace(x.R.Form.Get(name)) }
 
-// Date parses a day of the form, from its beginning in UTC; the zero time for none. called is its
-// name in the error.
+// Date parses a field of the form as the start of a day in UTC, or as the zero time if it is empty.
+// called is the field's name in the error.
 func (x *Exchange) Date(name, called string) (time.Time, error) {
 	text := x.Value(name)
 	if text == "" {
@@ -141,8 +141,8 @@ func (x *Exchange) Done(err error, path, done string) error {
 	return x.GoTo(path, done)
 }
 
-// Again shows the page of a form with the error if the input breaks a rule, at field if the error
-// names no other one. It returns any other error.
+// Again shows a form again if err is about its input. The error is shown at the field that it names, or
+// else at field. Again returns any other error.
 func (x *Exchange) Again(err error, field string, page func() error) error {
 	switch petcat.CodeOf(err) {
 	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
@@ -154,8 +154,8 @@ func (x *Exchange) Again(err error, field string, page func() error) error {
 	}
 }
 
-// Once makes a change once for each form that a page showed. If the form is sent again, as by a
-// double click, the answer leads to the result of the first change.
+// Once makes a change once for each displayed form. If the form is sent again, for example by a double
+// click, the response redirects to the result of the first change.
 func (x *Exchange) Once(change func() error) error {
 	ctx, err := petcat.WithOnce(x.R.Context(), x.Actor(), x.Value("once"), x.R.URL.Path+" "+x.R.Form.Encode())
 	if err != nil {
@@ -205,7 +205,7 @@ type Confirmation struct {
 	Key                   *KeyView // that the change is about, nil for none
 }
 
-// Confirm answers with a question.
+// Confirm sends a page with a question.
 func (x *Exchange) Confirm(section string, c Confirmation) error {
 	return x.Render("confirm", View{Title: c.Button, Section: section, Data: c})
 }

@@ -11,7 +11,7 @@ import (
 	"petcat/internal/ratelimit"
 )
 
-// KeyView is a key as it is now.
+// KeyView is a key with its current state.
 type KeyView struct {
 	petcat.Key
 
@@ -20,7 +20,7 @@ type KeyView struct {
 	Banned bool
 }
 
-// Look returns a key as it is now.
+// Look returns the view of a key.
 func (x *Exchange) Look(k petcat.Key) (v KeyView, err error) {
 	ctx, store := x.R.Context(), x.site.Store
 	v.Key = k
@@ -130,7 +130,7 @@ func (x *Exchange) showKey(section string, k newKey, err error) error {
 	return x.Render("new-key", View{Title: "New key", Section: section, Data: k})
 }
 
-// ConfirmKey asks before a change of a key, whose page the change's path is below.
+// ConfirmKey asks before a change of a key. The path of the change is below the page of the key.
 func (x *Exchange) ConfirmKey(section string, k petcat.Key, c Confirmation) error {
 	v, err := x.Look(k)
 	if err != nil {
@@ -150,13 +150,13 @@ func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative strin
 	})
 }
 
-// ChangeKey changes a key, and leads to its page.
+// ChangeKey changes a key, and redirects to its page.
 func (x *Exchange) ChangeKey(id petcat.KeyID, action petcat.KeyAction, done string) error {
 	_, err := x.site.Store.ChangeKey(x.R.Context(), x.Actor(), id, action)
 	return x.Done(err, "keys/"+id.String(), done)
 }
 
-// Limiter reports how much of its quotas an account has used, without charging it.
+// Limiter reports the usage of an account without charging it.
 type Limiter interface {
 	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
 }
@@ -167,10 +167,10 @@ type Window struct {
 	ratelimit.WindowState
 }
 
-// End returns when the window ends.
+// End returns the end of the window.
 func (w Window) End() time.Time { return time.Unix(w.Reset, 0) }
 
-// Windows returns how much of its quotas an account has used; nil if that is unknown.
+// Windows returns the windows of an account, or nil if its usage is unknown.
 func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
 	if a.Closed() {
 		return nil
@@ -182,7 +182,7 @@ func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
 	return []Window{{"this minute", d.Minute}, {"today", d.Day}}
 }
 
-// WriteUsage answers with a usage history for its chart: times in Unix seconds, and for each period
+// WriteUsage sends a usage history for its chart: times in Unix seconds, and for each period
 // its beginning and the numbers of admitted, refused and failed requests. The chart ends now at the
 // latest, because a browser draws every period until its end.
 func (x *Exchange) WriteUsage(q petcat.UsageQuery) error {
