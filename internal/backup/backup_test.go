@@ -125,11 +125,17 @@ func fill(t testing.TB, s *sqlite.Store, rows int) {
 	}))
 }
 
-// take makes a backup without faults.
-func take(t testing.TB, from Source) (string, Info) {
+func emptyFile(t testing.TB) *File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.backup")
 	must(t, os.WriteFile(path, nil, 0o600))
+	return &File{path: path}
+}
+
+// take makes a backup without faults.
+func take(t testing.TB, from Source) (string, Info) {
+	t.Helper()
+	path := emptyFile(t).path
 	_, err := Create(t.Context(), path, from, "test", noon)
 	must(t, err)
 	i, findings, err := Verify(t.Context(), path)
@@ -264,32 +270,33 @@ func TestUnderLoad(t *testing.T) {
 	}
 }
 
+func wantUnusable(t *testing.T, err error, text string) {
+	t.Helper()
+	if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || !strings.Contains(e.Message, text) {
+		t.Errorf("got %v, want %q", err, text)
+	}
+}
+
 // TestRestoreTarget: a restore never replaces data, and accepts a new disk.
 func TestRestoreTarget(t *testing.T) {
 	path, _ := take(t, filled(t, 1))
-	wantError := func(err error, text string) {
-		t.Helper()
-		if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || !strings.Contains(e.Message, text) {
-			t.Errorf("the restore returned %v, want %q", err, text)
-		}
-	}
 	data := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(data, "lost+found"), 0o700))
 	must(t, restoreSQLite(t, data, path))
-	wantError(restoreSQLite(t, data, path), "already contains petcat.db")
+	wantUnusable(t, restoreSQLite(t, data, path), "already contains petcat.db")
 
 	url := server.Server(t).Database(t)
 	s := openPostgres(t, url)
 	if _, err := s.Heartbeat(t.Context(), petcat.Node{ID: "a node", Label: "web"}); err != nil {
 		t.Fatal(err)
 	}
-	wantError(s.Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
+	wantUnusable(t, s.Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
 	must(t, s.RemoveNode(t.Context(), "a node"))
 	must(t, s.Restore(t.Context(), operator, openFile(t, path)))
-	wantError(s.Restore(t.Context(), operator, openFile(t, path)), "already contains data")
+	wantUnusable(t, s.Restore(t.Context(), operator, openFile(t, path)), "already contains data")
 }
 
-// TestUnusableFiles: files that are not finished backups of this or an earlier version.
+// TestUnusableFiles: files that are not finished backups, or were changed.
 func TestUnusableFiles(t *testing.T) {
 	path, _ := take(t, filled(t, 1))
 	good, err := os.ReadFile(path)

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,8 +42,8 @@ type Store interface {
 	Notes
 	Environment() petcat.Environment
 	Dataset() string
-	// Alone calls fn unless another node is in Alone, and reports whether it called fn.
-	Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error)
+	// Alone calls fn unless another node is in Alone.
+	Alone(ctx context.Context, fn func(context.Context) error) error
 }
 
 // Made is a scheduled backup after its verification and the command.
@@ -96,9 +97,11 @@ func (s *Schedule) UntilCheck() time.Duration { return s.wait }
 // Check makes a backup if one is due and no other node is making one.
 func (s *Schedule) Check(ctx context.Context) {
 	s.wait = min(checkEvery, s.Every)
-	ran, err := s.Store.Alone(ctx, s.make)
-	if err == nil && !ran { // another node is making one
-		_, err = s.untilDue(ctx)
+	due, err := s.untilDue(ctx)
+	if err == nil && due <= 0 {
+		err = s.Store.Alone(ctx, s.make)
+	} else if err == nil {
+		s.wait = min(s.wait, due)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.wait = min(retryAfter, s.Every)
@@ -121,10 +124,9 @@ func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
 	return s.Every - age, nil
 }
 
-// make makes a backup if one is due. It runs on one node at a time.
+// make makes a backup if one is still due. It runs on one node at a time.
 func (s *Schedule) make(ctx context.Context) error {
 	if due, err := s.untilDue(ctx); err != nil || due > 0 {
-		s.wait = min(s.wait, due)
 		return err
 	}
 	// Files of other deployments have other names.
@@ -186,15 +188,19 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 	return Made{TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: took}, err
 }
 
-// runCommand runs the operator's program with the path of a backup.
+// runCommand runs the operator's program with the path of a backup. It kills a program that takes
+// longer than the interval: no node makes a backup until it ends.
 func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	if s.Command == "" {
 		return nil
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Every, fmt.Errorf("it took longer than %s", s.Every))
+	defer cancel()
 	cmd := exec.CommandContext(ctx, s.Command, path)
 	cmd.WaitDelay = time.Second
 	output, err := cmd.CombinedOutput()
 	if err != nil {
+		err = cmp.Or(context.Cause(ctx), err)
 		return fmt.Errorf("the command %s failed for %s: %w: %s", s.Command, path, err, output[max(0, len(output)-500):])
 	}
 	return nil

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"petcat/internal/clocktest"
+	"petcat/internal/pgtest"
+	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 	"petcat/internal/store"
 )
@@ -88,9 +91,7 @@ func TestSchedule(t *testing.T) {
 // busy is a store of which another node is making a backup.
 type busy struct{ *sqlite.Store }
 
-func (busy) Alone(context.Context, func(context.Context) error) (ran bool, err error) {
-	return false, nil
-}
+func (busy) Alone(context.Context, func(context.Context) error) error { return nil }
 
 // faulty is a store with faulty copies.
 type faulty struct{ *sqlite.Store }
@@ -163,22 +164,51 @@ func TestScheduleCommand(t *testing.T) {
 	}
 }
 
-// TestOneNodeAtATime: only one node of a PostgreSQL deployment makes a backup at a time.
+// TestCommandHangs: no other node makes a backup while the command runs, so it is killed after the
+// interval.
+func TestCommandHangs(t *testing.T) {
+	s := newSchedule(t, filled(t, 1))
+	s.Every, s.Command = 100*time.Millisecond, "sleep"
+	if err := s.runCommand(t.Context(), "3600"); err == nil || !strings.Contains(err.Error(), "it took longer than 100ms") {
+		t.Errorf("the command returned %v", err)
+	}
+}
+
+// copying is a copy during which a node reads.
+type copying struct {
+	*File
+
+	node *postgres.Store
+}
+
+func (c copying) Fill(t store.Table, rows iter.Seq2[[]any, error]) error {
+	_, err := c.node.Note(context.Background(), lastNote)
+	return errors.Join(err, c.File.Fill(t, rows))
+}
+
+// TestOneNodeAtATime: only one node of a PostgreSQL deployment makes a backup at a time. It can
+// still read, even with few connections, and the lock keeps no snapshot.
 func TestOneNodeAtATime(t *testing.T) {
 	url := server.Server(t).Database(t)
-	a, b := openPostgres(t, url), openPostgres(t, url)
-	failed := errors.New("failed")
-	ran, err := a.Alone(t.Context(), func(ctx context.Context) error {
-		ran, err := b.Alone(ctx, func(context.Context) error { return nil })
-		if ran || err != nil {
-			t.Errorf("with another node in Alone: got %v, %v", ran, err)
+	a, b := openPostgres(t, url+"&pool_max_conns=3"), openPostgres(t, url)
+	observer := pgtest.Connect(t, url)
+	failed, ran := errors.New("failed"), 0
+	err := a.Alone(t.Context(), func(ctx context.Context) error {
+		must(t, b.Alone(ctx, func(context.Context) error { ran++; return nil }))
+		var snapshots int
+		const query = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petcat' AND backend_xmin IS NOT NULL`
+		must(t, observer.QueryRow(ctx, query).Scan(&snapshots))
+		if snapshots > 0 {
+			t.Error("the lock keeps a snapshot")
 		}
+		f := emptyFile(t)
+		must(t, errors.Join(a.Backup(ctx, copying{f, a}), f.Close()))
 		return failed
 	})
-	if !ran || !errors.Is(err, failed) {
-		t.Errorf("without another node: got %v, %v", ran, err)
+	if ran > 0 || !errors.Is(err, failed) {
+		t.Errorf("another node ran %d times; got %v", ran, err)
 	}
-	if ran, err := b.Alone(t.Context(), func(context.Context) error { return nil }); !ran || err != nil {
-		t.Errorf("after the other node: got %v, %v", ran, err)
+	if err := b.Alone(t.Context(), func(context.Context) error { ran++; return nil }); ran != 1 || err != nil {
+		t.Errorf("after the other node: ran %d times, got %v", ran, err)
 	}
 }

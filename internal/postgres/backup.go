@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -15,18 +16,26 @@ import (
 // unlimited removes the timeouts of a role, which are for requests.
 const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
-// longRead runs fn in a read-only transaction without timeouts.
-func (s *Store) longRead(ctx context.Context, fn func(context.Context, pgx.Tx) error) error {
-	err := try(ctx, s.reads, s.readers, func(ctx context.Context, c *pgx.Conn) (begun bool, err error) {
-		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+// longRead runs fn in a read-only transaction without timeouts. It has its own connection, because
+// it may take hours, and requests wait for those in the pools.
+func (s *Store) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.Tx) error) error {
+	config := s.readers.Config()
+	config.MinConns = 0
+	own, err := newPool(ctx, config, Options{}, 1)
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	err = own.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
+		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: level, AccessMode: pgx.ReadOnly})
 		if err != nil {
-			return false, err
+			return err
 		}
 		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 		if _, err := tx.Exec(ctx, unlimited); err != nil {
-			return true, err
+			return err
 		}
-		return true, fn(ctx, tx)
+		return fn(tx)
 	})
 	return withCause(ctx, err)
 }
@@ -37,7 +46,7 @@ func (s *Store) Backup(ctx context.Context, to store.Copy) error {
 	if err != nil {
 		return err
 	}
-	return translate(s.longRead(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	return translate(s.longRead(ctx, pgx.RepeatableRead, func(tx pgx.Tx) error {
 		for _, t := range tables {
 			if err := copyTable(ctx, tx, t, to); err != nil {
 				return err
@@ -158,19 +167,19 @@ func (s *Store) Integrity(context.Context) (findings []string, err error) { retu
 // backupLock is the key of the advisory lock of the node that makes a scheduled backup.
 const backupLock = migrationLock + 1
 
-// Alone runs fn unless another node is running Alone, and reports whether it did. The lock
-// belongs to a transaction, because a pooler does not keep sessions.
-func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error) {
+// Alone runs fn unless another node is running Alone. The lock belongs to a transaction, because a
+// pooler does not keep sessions.
+func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) error {
 	var failed error // of fn
-	err = s.longRead(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, int64(backupLock)).Scan(&ran)
-		if err == nil && ran {
+	// A snapshot would keep the server from removing dead rows until fn ends. The extended protocol
+	// would keep that of the last statement.
+	err := s.longRead(ctx, pgx.ReadCommitted, func(tx pgx.Tx) error {
+		var locked bool
+		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, pgx.QueryExecModeSimpleProtocol, int64(backupLock)).Scan(&locked)
+		if err == nil && locked {
 			failed = fn(ctx)
 		}
 		return err
 	})
-	if err != nil {
-		return false, translate(err, "lock the scheduled backups")
-	}
-	return ran, failed
+	return cmp.Or(translate(err, "lock the scheduled backups"), failed)
 }

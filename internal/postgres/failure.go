@@ -53,7 +53,7 @@ var states = []struct { //nolint:gochecknoglobals // a constant table
 	{"42P05", temporary, false, noStatements},
 	{"42P07", statement, false, foreign},
 	{"42710", statement, false, foreign},
-	{"53300", temporary, true, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more) and a command 2: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
+	{"53300", temporary, true, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more), a backup and a command 2 each: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
 	{diskFull, temporary, true, "the disk of the database server at %s is full (%s); free some space"},
 	{"53", temporary, true, "the database server at %s is out of a resource (%s); try again when it is available"},
 	{"55P03", temporary, true, "another program holds a lock in the database at %s (%s); try again when it has finished"},

@@ -198,6 +198,4 @@ func integrity(c store.Conn) (findings []string, err error) {
 }
 
 // Alone runs fn. No other node uses the data.
-func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) (ran bool, err error) {
-	return true, fn(ctx)
-}
+func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
