@@ -40,13 +40,22 @@ func (s *Store) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.
 	return withCause(ctx, err)
 }
 
-// Backup copies all tables in one snapshot. It delays no request.
+// Backup copies all tables in one snapshot. It delays no request. It returns a
+// [petcat.UnusableError] if the schema is newer than this program: the copy would lack the tables
+// and columns that the program does not know.
 func (s *Store) Backup(ctx context.Context, to store.Copy) error {
 	tables, err := to.Tables(ctx)
 	if err != nil {
 		return err
 	}
 	return translate(s.longRead(ctx, pgx.RepeatableRead, func(tx pgx.Tx) error {
+		version, err := schemaVersion(ctx, tx)
+		if known := len(migrations()); err == nil && version > known {
+			err = petcat.Unusablef(nil, "the database was migrated by a newer petcat (its schema is %d, this program knows %d); make the backup with that version or later", version, known)
+		}
+		if err != nil {
+			return err
+		}
 		for _, t := range tables {
 			if err := copyTable(ctx, tx, t, to); err != nil {
 				return err
@@ -136,23 +145,22 @@ func checkUnused(t *store.Tx) error {
 
 // fill replaces the rows that each table of an empty deployment has.
 func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) error {
-	if table.Name != "audit" { // empty, and a trigger forbids DELETE
-		if _, err := c.Exec(ctx, `DELETE FROM `+table.Name); err != nil {
-			return err
-		}
+	into, err := c.Prepare(ctx, "", `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name)
+	if state := sqlState(err); state == noTable || state == noColumn {
+		return petcat.Unusablef(err, "the backup was made by a newer petcat (its table %s has data that this program does not know); use that version or later", table.Name)
 	}
-	none, err := c.Query(ctx, `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name+` LIMIT 0`)
+	if err == nil && table.Name != "audit" { // empty, and a trigger forbids DELETE
+		_, err = c.Exec(ctx, `DELETE FROM `+table.Name)
+	}
 	if err != nil {
 		return err
 	}
-	columns := none.FieldDescriptions()
-	none.Close()
 	next, stop := iter.Pull2(from.Rows(table))
 	defer stop()
 	_, err = c.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromFunc(func() ([]any, error) {
 		row, err, _ := next() // nil, nil after the last
 		for i := range row {
-			if n, ok := row[i].(int64); ok && columns[i].DataTypeOID == pgtype.BoolOID {
+			if n, ok := row[i].(int64); ok && into.Fields[i].DataTypeOID == pgtype.BoolOID {
 				row[i] = n != 0
 			}
 		}

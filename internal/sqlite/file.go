@@ -94,8 +94,8 @@ func EditFile(ctx context.Context, path string) (*File, error) {
 	return opened(ctx, db, migrate(ctx, db, path, migrations()))
 }
 
-// ReadBackup opens a backup. It returns a [petcat.UnusableError] if the file is not a backup of petcat,
-// not finished, or of a newer version.
+// ReadBackup opens a backup, also of a newer version. It returns a [petcat.UnusableError] if the file
+// is not a backup of petcat, or not finished.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
 	db := open(path, "ro", 1, settings(timeout)...)
 	return opened(ctx, db, identifyBackup(ctx, db))
@@ -109,11 +109,9 @@ func opened(ctx context.Context, db *sql.DB, err error) (*File, error) {
 }
 
 func identifyBackup(ctx context.Context, db *sql.DB) error {
-	const query = `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema WHERE name = 'checksum')
-		FROM pragma_application_id, pragma_user_version`
-	var id, version, sums int
-	err := db.QueryRowContext(ctx, query).Scan(&id, &version, &sums)
-	known := len(migrations())
+	const query = `SELECT application_id, (SELECT count(*) FROM sqlite_schema WHERE name = 'checksum') FROM pragma_application_id`
+	var id, sums int
+	err := db.QueryRowContext(ctx, query).Scan(&id, &sums)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -121,8 +119,6 @@ func identifyBackup(ctx context.Context, db *sql.DB) error {
 		return petcat.Unusablef(err, "it is not a backup of petcat, or its beginning is damaged")
 	case sums == 0:
 		return petcat.Unusablef(nil, "it is not a finished backup (it has no table checksum)")
-	case version > known: // a restore would lose the unknown tables
-		return petcat.Unusablef(nil, "it was written by a newer petcat (its schema is %d, this program knows %d); use that version or later", version, known)
 	default:
 		return nil
 	}
