@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -69,7 +70,7 @@ func (c *call) backUp(out *output) (i backup.Info, err error) {
 	}
 	defer done()
 	i, err = backup.Create(c.ctx(), temporary.Name(), c.store, build().Version, c.now())
-	if err == nil {
+	if err = cmp.Or(err, c.closeStore()); err == nil {
 		_, err = io.Copy(out, temporary)
 	}
 	return i, err

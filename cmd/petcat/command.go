@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,8 @@ type call struct {
 	asJSON bool
 }
 
-// command completes a command: it validates the arguments, and closes the store.
+// command completes a command: it validates the arguments, closes the store, and then writes the
+// output.
 func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Command {
 	cmd.Args = arguments
 	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {
@@ -38,13 +40,7 @@ func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Comm
 		p.started = true
 		c := &call{program: p, cmd: cmd, args: args}
 		c.asJSON = c.is("json")
-		err := run(c)
-		if c.store != nil {
-			if closeErr := c.Close(); err == nil && closeErr != nil {
-				err = fmt.Errorf("close the store: %w", closeErr)
-			}
-		}
-		return notFound(err, cmd.Parent().Name())
+		return notFound(cmp.Or(run(c), c.closeStore(), c.flush()), cmd.Parent().Name())
 	}
 	return cmd
 }
@@ -65,6 +61,19 @@ func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...st
 		}
 		return run(c)
 	})
+}
+
+// closeStore closes the store if it is open. A command closes it before it waits for a person or
+// another program, because an open SQLite file keeps a server from starting.
+func (c *call) closeStore() (err error) {
+	if c.store != nil {
+		err = c.Close()
+		c.store = nil
+	}
+	if err != nil {
+		err = fmt.Errorf("close the store: %w", err)
+	}
+	return err
 }
 
 func (c *call) ctx() context.Context { return c.cmd.Context() }
@@ -187,21 +196,29 @@ var (
 )
 
 // confirm asks the user to confirm a change that cannot be undone. Without a terminal, --yes is
-// required.
-func (p *program) confirm(yes bool, format string, args ...any) error {
+// required. A store is closed until the answer.
+func (c *call) confirm(yes bool, format string, args ...any) error {
 	if yes {
 		return nil
 	}
-	if !p.isTerminal(p.stdin) {
+	if !c.isTerminal(c.stdin) {
 		return errNoTerminal
 	}
-	_, _ = fmt.Fprintf(p.stderr, "%s [y/N] ", printable(fmt.Sprintf(format, args...)))
-	answer, err := bufio.NewReader(p.stdin).ReadString('\n') // a terminal sends one line
+	reopen := c.store != nil
+	if err := c.closeStore(); err != nil {
+		return err
+	}
+	_, _ = fmt.Fprintf(c.stderr, "%s [y/N] ", printable(fmt.Sprintf(format, args...)))
+	answer, err := bufio.NewReader(c.stdin).ReadString('\n') // a terminal sends one line
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("read the answer: %w", err)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
 		return errNotConfirmed
+	}
+	if reopen {
+		c.store, err = c.openStore(c.ctx(), c.settings, false)
+		return err
 	}
 	return nil
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"io"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"petcat/internal/clock"
 	"petcat/internal/clocktest"
 	"petcat/internal/config"
 )
@@ -29,13 +32,56 @@ func TestConfirm(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var prompt strings.Builder
 			p := &program{stdin: strings.NewReader(c.answer), stderr: &prompt, isTerminal: func(any) bool { return c.terminal }}
-			if err := p.confirm(c.yes, "Close?"); !errors.Is(err, c.want) {
+			if err := (&call{program: p}).confirm(c.yes, "Close?"); !errors.Is(err, c.want) {
 				t.Errorf("confirm = %v; want %v", err, c.want)
 			}
 			if asked := prompt.Len() > 0; asked != c.asked {
 				t.Errorf("asked: %v (%q); want %v", asked, prompt.String(), c.asked)
 			}
 		})
+	}
+}
+
+// waiting is stdin or stdout of a command. Its calls fail the test while the store is open.
+type waiting struct {
+	io.Reader
+
+	t    *testing.T
+	data string
+	used bool
+}
+
+func (w *waiting) check() {
+	w.used = true
+	if open, err := filepath.Glob(filepath.Join(w.data, "petcat.db-*")); err != nil || len(open) > 0 {
+		w.t.Errorf("the store is open: %v, %v", open, err)
+	}
+}
+
+func (w *waiting) Read(b []byte) (int, error) {
+	w.check()
+	return w.Reader.Read(b)
+}
+
+func (w *waiting) Write(b []byte) (int, error) {
+	w.check()
+	return len(b), nil
+}
+
+// TestStoreIsClosedWhileWaiting: a server can start while a command waits for an answer, for its
+// input, or for the reader of its output.
+func TestStoreIsClosedWhileWaiting(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	openAccount(t, data, "acme")
+	for _, command := range []string{"backup -", "audit list --limit 0", "key find", "account close acme"} {
+		stdin, stdout := &waiting{Reader: strings.NewReader("y\n"), t: t, data: data}, &waiting{t: t, data: data}
+		p := &program{stdin: stdin, stdout: stdout, stderr: io.Discard, clock: clock.NewSystem(), isTerminal: func(stream any) bool { return stream == stdin }}
+		root := p.rootCommand()
+		root.SetArgs(append(strings.Fields(command), "--data", data))
+		err := root.ExecuteContext(t.Context())
+		if reads := strings.Contains("key find, account close acme", command); reads != stdin.used || !reads && (err != nil || !stdout.used) {
+			t.Errorf("%s: read %v, wrote %v, %v", command, stdin.used, stdout.used, err)
+		}
 	}
 }
 

@@ -39,6 +39,16 @@ new key cannot be printed, the rotation is undone, and the exit code is 75.`,
 	rotate.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
 	revoke := p.managing(&cobra.Command{Use: "revoke KEY_ID", Short: "Permanently revoke a key"}, revokeKey)
 	yesFlag(revoke)
+	find := &cobra.Command{
+		Use:   "find [TEXT]",
+		Short: "Find the keys in a leaked text, or with a hint",
+		Long: `Find the keys that a text contains, or that have a hint: the four characters before the
+last six of a key, which petcat key list shows. Without TEXT, the text is read from stdin,
+because other users and the shell's history could see an argument.`,
+		Example: `  petcat key find < leaked.txt
+  petcat key find 7kQz`,
+	}
+	registerFlags(find, "data", "database")
 	return parent(&cobra.Command{
 		Use:   "key",
 		Short: "Create, list, find, rotate, disable, enable and revoke API keys",
@@ -49,15 +59,7 @@ when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 		create,
 		p.managing(&cobra.Command{Use: "list [ACCOUNT]", Short: "List the keys of an account, or of all accounts, with their last use"}, listKeys),
 		p.managing(&cobra.Command{Use: "show KEY_ID", Short: "Show a key without its secret"}, showKey),
-		p.managing(&cobra.Command{
-			Use:   "find [TEXT]",
-			Short: "Find the keys in a leaked text, or with a hint",
-			Long: `Find the keys that a text contains, or that have a hint: the four characters before the
-last six of a key, which petcat key list shows. Without TEXT, the text is read from stdin,
-because other users and the shell's history could see an argument.`,
-			Example: `  petcat key find < leaked.txt
-  petcat key find 7kQz`,
-		}, findKeys),
+		p.printing(find, findKeys),
 		rotate,
 		p.managing(&cobra.Command{Use: "disable KEY_ID", Short: "Disable a key until it is enabled again"}, func(c *call) error { return c.changeKey(petcat.DisableKey) }),
 		p.managing(&cobra.Command{Use: "enable KEY_ID", Short: "Enable a disabled key"}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
@@ -245,6 +247,9 @@ func (c *call) changeKey(action petcat.KeyAction) error {
 
 func findKeys(c *call) error {
 	text, err := c.leaked()
+	if err == nil {
+		err = c.open(false)
+	}
 	if err != nil {
 		return err
 	}
@@ -262,7 +267,7 @@ func findKeys(c *call) error {
 	return c.listKeys(records, "")
 }
 
-// leaked returns the text to search.
+// leaked returns the text to search. It may wait for a person, so the store is not open yet.
 func (c *call) leaked() (text string, err error) {
 	if len(c.args) == 1 {
 		return c.args[0], nil

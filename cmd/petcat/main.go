@@ -12,6 +12,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -42,6 +43,7 @@ type program struct {
 	environ        []string // as [os.Environ] returns it
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	printed        bytes.Buffer // for stdout; see flush
 	clock          clock.Clock
 	random         io.Reader
 	// isTerminal reports whether a stream is a terminal.

@@ -152,7 +152,7 @@ func (c *call) showOnce(produce func() (secretive, error)) error {
 	} else {
 		err = cmp.Or(c.say("%s", made.sentence), c.say(""), c.say("%s", made.secret))
 	}
-	if err == nil {
+	if err = cmp.Or(err, c.flush()); err == nil {
 		return nil
 	}
 	if undoErr := made.undo(); undoErr != nil {
@@ -175,32 +175,40 @@ func (p *program) writable() error {
 	return written(err)
 }
 
-// printJSON writes v as a JSON document to stdout.
+// flush writes what a command has printed to stdout. That happens at its end, when the store is
+// closed, because the reader may be a pager; see closeStore.
+func (p *program) flush() error {
+	defer p.printed.Reset()
+	_, err := p.printed.WriteTo(p.stdout)
+	return written(err)
+}
+
+// printJSON prints v as a JSON document.
 func (p *program) printJSON(v any) error {
 	document, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		return fmt.Errorf("make JSON: %w", err)
 	}
-	_, err = p.stdout.Write(append(document, '\n'))
-	return written(err)
+	_, err = p.printed.Write(append(document, '\n'))
+	return err
 }
 
-// printColumns writes rows in aligned columns, and makes their cells printable.
+// printColumns prints rows in aligned columns, and makes their cells printable.
 func (p *program) printColumns(rows [][]string) error {
-	w := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(&p.printed, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = printable(cell)
 		}
 		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush returns its error
 	}
-	return written(w.Flush())
+	return w.Flush()
 }
 
-// say writes one line to stdout, and makes it printable.
+// say prints one line, and makes it printable.
 func (p *program) say(format string, args ...any) error {
-	_, err := fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, args...)))
-	return written(err)
+	_, err := fmt.Fprintln(&p.printed, printable(fmt.Sprintf(format, args...)))
+	return err
 }
 
 // warn writes one line to stderr.

@@ -27,13 +27,13 @@ func TestPrintable(t *testing.T) {
 }
 
 func TestTableEscapesControlCharacters(t *testing.T) {
-	var out strings.Builder
-	p := &program{stdout: &out}
+	p := new(program)
 	must(t, p.printColumns([][]string{{"ID", "NAME"}, {"acct_1", "a\tb\nacct_2\x1b]0;owned\a"}}))
-	if lines := strings.Count(out.String(), "\n"); lines != 2 {
-		t.Errorf("got %d lines, want 2:\n%s", lines, out.String())
+	out := p.printed.String()
+	if lines := strings.Count(out, "\n"); lines != 2 {
+		t.Errorf("got %d lines, want 2:\n%s", lines, out)
 	}
-	if i := strings.IndexFunc(out.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); i >= 0 {
-		t.Errorf("a control character at byte %d of %q", i, out.String())
+	if i := strings.IndexFunc(out, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); i >= 0 {
+		t.Errorf("a control character at byte %d of %q", i, out)
 	}
 }

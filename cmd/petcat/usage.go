@@ -61,7 +61,7 @@ func showUsage(c *call) error {
 		return err
 	}
 	if c.is("csv") {
-		return written(usagehistory.WriteCSV(c.stdout, h))
+		return usagehistory.WriteCSV(&c.printed, h)
 	}
 	if c.asJSON {
 		return c.printJSON(representation.Usage(account, q, h))
