@@ -65,15 +65,13 @@ func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...st
 
 // closeStore closes the store if it is open. A command closes it before it waits for a person or
 // another program, because an open SQLite file keeps a server from starting.
-func (c *call) closeStore() (err error) {
-	if c.store != nil {
-		err = c.Close()
-		c.store = nil
+func (c *call) closeStore() error {
+	opened := c.store
+	if opened == nil {
+		return nil
 	}
-	if err != nil {
-		err = fmt.Errorf("close the store: %w", err)
-	}
-	return err
+	c.store = nil
+	return opened.Close()
 }
 
 func (c *call) ctx() context.Context { return c.cmd.Context() }

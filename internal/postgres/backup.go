@@ -146,7 +146,7 @@ func checkUnused(t *store.Tx) error {
 // fill replaces the rows that each table of an empty deployment has.
 func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) error {
 	into, err := c.Prepare(ctx, "", `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name)
-	if state := sqlState(err); state == noTable || state == noColumn {
+	if state := sqlState(err); state == "42P01" || state == "42703" { // no such table, or column
 		return petcat.Unusablef(err, "the backup was made by a newer petcat (its table %s has data that this program does not know); use that version or later", table.Name)
 	}
 	if err == nil && table.Name != "audit" { // empty, and a trigger forbids DELETE

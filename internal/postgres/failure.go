@@ -92,12 +92,8 @@ var (
 	errNotReplicated = errors.New("the wait for the synchronous standby was canceled")
 )
 
-// SQLSTATEs of a full disk, and of tables and columns that do not exist.
-const (
-	diskFull = "53100"
-	noTable  = "42P01"
-	noColumn = "42703"
-)
+// diskFull is the SQLSTATE for a full disk.
+const diskFull = "53100"
 
 // sqlState returns the SQLSTATE of an error, "" if it does not come from the server.
 func sqlState(err error) string {
