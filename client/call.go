@@ -293,7 +293,7 @@ func (r *call) mayRetry(err error) bool {
 		return safe && errors.As(err, &lost) &&
 			!errors.As(err, &untrusted) && !errors.Is(err, http.ErrSchemeMismatch) && !errors.Is(err, errTooLong)
 	case http.StatusTooManyRequests, http.StatusRequestTimeout: // it was not carried out
-		return e.Code != CodeTooManyFailedAttempts // a retry would have the same wrong key
+		return e.Code != CodeTooManyFailedAttempts // a retry would send the same wrong key
 	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 		520, 521, 522, 523, 524: // the last five come from proxies
 		return safe

@@ -181,7 +181,7 @@ func WithRetries(n int) Option {
 // WithMaxWait sets how long a call waits at most for the end of a window or a ban. If the
 // wait would be longer, the call returns the reason at once. The default is 2 minutes: enough
 // for the next minute, not for the next day. The deadline of the context applies, too. It does
-// not limit the wait behind earlier calls, after a 429 up to a minute for each.
+// not limit the wait behind earlier calls: after a 429, up to a minute for each.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) { s.maxWait = d }
 }

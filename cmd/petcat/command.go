@@ -29,8 +29,7 @@ type call struct {
 	asJSON bool
 }
 
-// command completes a command: it validates the arguments, closes the store, and then writes the
-// output.
+// command makes cmd validate its arguments, call run, close the store, and then write the output.
 func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Command {
 	cmd.Args = arguments
 	if cmd.ValidArgs == nil && cmd.ValidArgsFunction == nil {

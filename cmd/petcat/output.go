@@ -175,8 +175,8 @@ func (p *program) writable() error {
 	return written(err)
 }
 
-// flush writes what a command has printed to stdout. That happens at its end, when the store is
-// closed, because the reader may be a pager; see closeStore.
+// flush writes the printed output to stdout. The store must be closed, because the reader may be a
+// pager; see closeStore.
 func (p *program) flush() error {
 	defer p.printed.Reset()
 	_, err := p.printed.WriteTo(p.stdout)

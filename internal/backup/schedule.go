@@ -189,7 +189,7 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 }
 
 // runCommand runs the operator's program with the path of a backup. It kills a program that takes
-// longer than the interval: no node makes a backup until it ends.
+// longer than the interval, because no node makes a backup while it runs.
 func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	if s.Command == "" {
 		return nil

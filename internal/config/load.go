@@ -68,7 +68,7 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 		if err = cmp.Or(err, s.store(text)); err != nil {
 			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", s.Flag, s.Env, err))
 		} else if s.must != "" {
-			shown = text // no value of such a form contains a secret
+			shown = text // values of this form contain no secret
 		}
 		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, shown, s.Default, s.WhenEmpty, origin})
 	}

@@ -40,7 +40,7 @@ type Settings struct {
 	// AdminAllowPlaintext allows the admin listener to serve other machines without TLS.
 	AdminAllowPlaintext bool
 	Environment         petcat.Environment
-	// PublicURL is the API's origin in clients; "" for the listener's address.
+	// PublicURL is the origin that clients use; "" for the listener's address.
 	PublicURL string
 	// ConsoleURL is the console's origin in browsers; "" for the admin listener's address.
 	ConsoleURL string

@@ -8,7 +8,7 @@
 //
 // An operator signs in with a one-time link ([SignInLink]). Each request must be sent to a name
 // of this console; a change must also come from a page of the console, and from an admin. While
-// the store is unavailable, nobody can sign in or change anything; operators who were signed in
+// the store is unavailable, sign-ins and changes fail; operators who were signed in
 // just before see the data in the node's memory.
 package console
 

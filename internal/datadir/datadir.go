@@ -39,7 +39,7 @@ func Open(path string, mayCreate bool) (*Dir, error) {
 	}
 	// A copy to a full disk leaves an empty file, and so does a first start that was killed.
 	if !mayCreate && (gone || missing == nil && file.Size() == 0) {
-		return nil, petcat.Unusablef(nil, "there is no data in %s; check whether its disk is mounted and its petcat.db is not empty, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
+		return nil, petcat.Unusablef(nil, "there is no data in %s; check that its disk is mounted and its petcat.db is not empty, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
 	}
 	return d, d.unusable(errors.Join(err, Prepare(path)))
 }

@@ -111,7 +111,7 @@ func TestHeadersAfterSlowBody(t *testing.T) {
 	}
 }
 
-// TestResetAfterSlowBody: X-RateLimit-Reset lies in the future if the window of a rejection ended
+// TestResetAfterSlowBody: X-RateLimit-Reset is in the future even if the window of a rejection ended
 // while the rejected body arrived.
 func TestResetAfterSlowBody(t *testing.T) {
 	s := start(t)

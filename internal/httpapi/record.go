@@ -20,7 +20,7 @@ type Record struct {
 	logging.Access
 
 	API           bool               // under /v1
-	Decision      ratelimit.Decision // on the charge, if the limiter was asked
+	Decision      ratelimit.Decision // on the charge; zero if the limiter was not called
 	RequestHeader http.Header
 }
 

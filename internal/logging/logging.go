@@ -35,7 +35,7 @@ const (
 // Log is the log of a process. Use [New]; the caller must call Close.
 type Log struct {
 	*slog.Logger
-	// Always logs to the same place whatever the minimum level is.
+	// Always logs to the same place, but ignores the minimum level.
 	Always *slog.Logger
 
 	buffer *buffer

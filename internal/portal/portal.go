@@ -1,7 +1,7 @@
 // Package portal is the customer's page, /account on the API's listener: a customer sees what
 // its account has used and why requests were refused, manages its keys, and asks for another
-// plan. The server renders the pages (html/template). Package pages has the parts that they share with
-// the console.
+// plan. The server renders the pages (html/template). Package pages has the parts shared with the
+// console.
 //
 // A customer signs in with a one-time link ([Link]). An operator creates it, or the operator's own
 // site through the management API. A session belongs to one account, and its pages read and change

@@ -16,8 +16,8 @@ import (
 // unlimited removes the timeouts of a role, which are for requests.
 const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
-// longRead runs fn in a read-only transaction without timeouts. It has its own connection, because
-// it may take hours, and requests wait for those in the pools.
+// longRead runs fn in a read-only transaction without timeouts. It uses its own connection, because
+// it may take hours, and requests need the connections of the pools.
 func (s *Store) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.Tx) error) error {
 	config := s.readers.Config()
 	config.MinConns = 0
@@ -180,7 +180,7 @@ const backupLock = migrationLock + 1
 func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) error {
 	var failed error // of fn
 	// A snapshot would keep the server from removing dead rows until fn ends. The extended protocol
-	// would keep that of the last statement.
+	// would keep the snapshot of the last statement.
 	err := s.longRead(ctx, pgx.ReadCommitted, func(tx pgx.Tx) error {
 		var locked bool
 		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, pgx.QueryExecModeSimpleProtocol, int64(backupLock)).Scan(&locked)

@@ -99,8 +99,8 @@ func (c *conn) commit() error {
 // server then reports success and sends a warning.
 const waitCanceled = "wait canceled"
 
-// onNotice sets waitCanceled. The text of the warning is translated, and its SQLSTATE is that of
-// any warning.
+// onNotice sets waitCanceled. It identifies the warning by its routine, because the text is
+// translated and the SQLSTATE is the same for all warnings.
 func onNotice(c *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.CustomData()[waitCanceled] = true

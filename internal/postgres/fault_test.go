@@ -269,7 +269,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestTimeoutBetweenStatements: a write whose time ends between two statements is unavailable, too.
+// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable, too.
 func TestTimeoutBetweenStatements(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)

@@ -62,7 +62,7 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 	return err
 }
 
-// withCause adds the cause of an ended context to an error. A [commitError] stays one.
+// withCause adds the cause of an ended context to an error. The result for a [commitError] is one, too.
 func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause == nil || err == nil {

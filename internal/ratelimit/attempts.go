@@ -7,10 +7,10 @@ import (
 	"petcat/internal/clock"
 )
 
-// The number of keys that [NewBucket] counts.
+// Values of the parameter keys of [NewBucket].
 const (
-	MaxAddresses = 65_536  // strangers choose them; about 2 MB
-	AllAccounts  = 1 << 30 // operators create them
+	MaxAddresses = 65_536  // any client can use many; about 2 MB
+	AllAccounts  = 1 << 30 // no limit: only operators create them
 )
 
 // Bucket limits events by key in each UTC minute, only on this node: failed credentials of an
@@ -25,8 +25,8 @@ type Bucket[K comparable] struct {
 	counts map[K]int64 // the count of the zero K is shared; guarded by mu
 }
 
-// NewBucket returns a bucket that allows limit events per minute for each K. Beyond that many keys
-// in a minute, new keys share one count.
+// NewBucket returns a bucket that allows limit events per minute for each K. After that many keys
+// in a minute, all new ones share a count.
 func NewBucket[K comparable](c clock.Clock, limit int64, keys int) *Bucket[K] {
 	return &Bucket[K]{clock: c, limit: limit, keys: keys, counts: make(map[K]int64)}
 }

@@ -35,8 +35,8 @@ const (
 	// http2Window is the receive window of a connection in bytes, the minimum of HTTP/2.
 	// Unread data stays in memory.
 	http2Window = 65_535
-	// http2Frame is the maximum length of a frame, the minimum of HTTP/2. A frame is in memory
-	// from its first byte on, before anything about it is checked.
+	// http2Frame is the maximum size of a frame, the smallest that HTTP/2 allows. A frame is
+	// buffered before it is checked.
 	http2Frame = 16 << 10
 
 	// maxConnections and maxAdminConnections limit the memory of the connections, if the
@@ -129,8 +129,8 @@ type limitedListener struct {
 	closed chan struct{}
 }
 
-// Close also ends an Accept that waits for a slot: http.Server.Shutdown waits for it before it
-// closes idle connections.
+// Close also ends an Accept that waits for a slot, because http.Server.Shutdown waits for Accept
+// before it closes idle connections.
 func (l *limitedListener) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return l.TCPListener.Close()

@@ -61,8 +61,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestHTTP2FrameSize: the announcement of a long frame, which would be kept in memory, ends the
-// connection.
+// TestHTTP2FrameSize: the header of a too long frame ends the connection, because the frame would be
+// buffered.
 func TestHTTP2FrameSize(t *testing.T) {
 	s := httptest.NewUnstartedServer(nil)
 	s.Config, s.EnableHTTP2 = newHTTPServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler)), true

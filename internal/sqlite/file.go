@@ -94,7 +94,7 @@ func EditFile(ctx context.Context, path string) (*File, error) {
 	return opened(ctx, db, migrate(ctx, db, path, migrations()))
 }
 
-// ReadBackup opens a backup, also of a newer version. It returns a [petcat.UnusableError] if the file
+// ReadBackup opens a backup, even of a newer version. It returns a [petcat.UnusableError] if the file
 // is not a backup of petcat, or not finished.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
 	db := open(path, "ro", 1, settings(timeout)...)

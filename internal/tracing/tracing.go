@@ -137,7 +137,7 @@ func (t *Tracing) Request(h http.Header, operation string, status int, at time.T
 	span.End(trace.WithTimestamp(at.Add(took)))
 }
 
-// Close sends the buffered data before ctx ends. A failure is logged, like that of any export.
+// Close sends the buffered data before ctx ends. Failures are logged, as for any export.
 func (t *Tracing) Close(ctx context.Context) {
 	if t == nil {
 		return

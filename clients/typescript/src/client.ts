@@ -43,7 +43,7 @@ export interface Options {
   maxRetries?: number;
   /**
    * The maximum time that a call waits for the end of a window or a ban. Default: 120,000. It does not limit
-   * the wait behind earlier calls, after a 429 up to a minute for each.
+   * the wait behind earlier calls: after a 429, up to a minute for each.
    */
   maxWaitMs?: number;
   /** The maximum time of a request with its whole response. Default: 30,000. */

@@ -30,8 +30,8 @@ class Petcat:
     """Calls one service with one key. Create one and share it between threads: each client has its
     own gate.
 
-    max_wait limits the wait for the end of a window or a ban, in seconds; not the wait behind
-    earlier calls, after a 429 up to a minute for each."""
+    max_wait is the maximum wait for the end of a window or a ban, in seconds. It does not limit
+    the wait behind earlier calls: after a 429, up to a minute for each."""
 
     def __init__(
         self,

@@ -117,7 +117,7 @@ function draw(chart, columns) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
       label: inLegend(label, number), dash: dashes[number - 1].map((n) => n * devicePixelRatio), paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5,
-      points: { show: false, filter: (u, n) => single(u.data[n]), size: 5 }, // they have no line
+      points: { show: false, filter: (u, n) => single(u.data[n]), size: 5 }, // a single value has no line
       fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
       value: (u, v) => (v == null ? '–' : v < 10 && !Number.isInteger(v) ? v.toFixed(2) : v.toFixed(0)),
     }))],
