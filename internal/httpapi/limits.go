@@ -166,18 +166,19 @@ func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
 	var buf [96]byte
 	state := appendState(buf[:0], petcat.Minute.String(), d.Minute, d.Now)
 	state = appendState(append(state, ", "...), petcat.Day.String(), d.Day, d.Now)
-	e.setHeaders(limit, d.Effective, p, state)
+	e.setHeaders(limit, d.Effective, p, state, d.Now)
 }
 
 // refresh updates the rate-limit headers, because the request body may have taken seconds to arrive,
 // or to be discarded.
 func (s *Server) refresh(e *exchange) {
 	now := s.Clock.Read()
-	switch second := now.Wall / int64(time.Second); {
-	case second == e.start.Wall/int64(time.Second):
+	// The headers follow the limiter's clock, which may be the database's.
+	at := min(e.decided+int64(now.Since(e.start)), now.Wall)
+	switch second := at / int64(time.Second); {
+	case now.Wall/int64(time.Second) == e.start.Wall/int64(time.Second):
 	case e.Decision.Admitted:
-		// The decision follows the limiter's clock, which may be the database's.
-		s.setLimits(e, e.Decision.At(min(e.Decision.Now+int64(now.Since(e.start)), now.Wall)))
+		s.setLimits(e, e.Decision.At(at))
 	case e.reset <= second: // the rejecting window has ended
 		e.set("X-RateLimit-Reset", strconv.FormatInt(second+1, 10))
 	}
@@ -185,7 +186,7 @@ func (s *Server) refresh(e *exchange) {
 
 // setBucketLimits sets the headers of a bucket.
 func (e *exchange) setBucketLimits(p *policy, d ratelimit.BucketDecision) {
-	e.setHeaders(p.minute, d.Minute, p, appendState(nil, p.window, d.Minute, d.Now))
+	e.setHeaders(p.minute, d.Minute, p, appendState(nil, p.window, d.Minute, d.Now), d.Now)
 }
 
 // setOtherLimits sets the headers of a response without a decision. If the caller's counts are
@@ -199,12 +200,12 @@ func (e *exchange) setOtherLimits() {
 	}
 	p := e.server.policyOf(e.caller.Quota)
 	state := ratelimit.WindowState{Limit: e.caller.Quota.PerMinute, Used: e.caller.Quota.PerMinute, Reset: d.Minute.Reset}
-	e.setHeaders(p.minute, state, p, appendState(nil, petcat.Minute.String(), state, d.Now))
+	e.setHeaders(p.minute, state, p, appendState(nil, petcat.Minute.String(), state, d.Now), d.Now)
 }
 
-// setHeaders sets the rate-limit headers.
-func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte) {
-	e.reset = effective.Reset
+// setHeaders sets the rate-limit headers. now is the time of the decision.
+func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte, now int64) {
+	e.reset, e.decided = effective.Reset, now
 	h := e.Header()
 	h["X-RateLimit-Limit"] = limit
 	e.set("X-RateLimit-Remaining", strconv.FormatInt(effective.Remaining(), 10))

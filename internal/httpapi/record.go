@@ -40,9 +40,12 @@ type exchange struct {
 	endpoint *endpoint // the operation; nil before admit, or if there is none
 	item     string    // the last path segment, if it is a parameter
 
+	// X-RateLimit-Reset, 0 until the rate-limit headers are set, and the time of their decision by
+	// the limiter's clock, in nanoseconds since the Unix epoch.
+	reset, decided int64
+
 	caller     *keyring.Caller
 	authError  error // the reason that there is no caller
-	reset      int64 // X-RateLimit-Reset; 0 until the rate-limit headers are set
 	answered   bool  // the status line was sent
 	bodyTaken  int64 // bytes of BodyBytes that the body uses
 	bodyOver   bool  // the body was read completely, or reading it failed

@@ -2,6 +2,9 @@ package httpapi_test
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +24,36 @@ func (b blind) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision
 
 func (blind) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now")
+}
+
+// behind is a limiter whose clock is five seconds behind the node's, as the database's may be.
+type behind struct {
+	blind
+
+	clock clock.Clock
+}
+
+func (b behind) Spend(_ context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
+	now := b.clock.Read().Wall - int64(5*time.Second)
+	u := ratelimit.Usage{QuotaCount: petcat.QuotaCount{Now: now, MinuteUsed: c.Quota.PerMinute}, Quota: c.Quota}
+	return u.Decide(ratelimit.MinuteSpent, c.Key), nil
+}
+
+// TestResetByLimitersClock: a rejection whose body arrived slowly shows the end of the window by the
+// clock of the limiter, which Retry-After follows.
+func TestResetByLimitersClock(t *testing.T) {
+	s := start(t, func(o *httpapi.Options) { o.Limiter = behind{clock: o.Clock} })
+	key, _ := s.key(s.account("free", petcat.Free))
+	minute := noon.Truncate(time.Minute).Add(time.Minute)
+	s.advance(minute.Add(2300 * time.Millisecond).Sub(noon))
+	a := s.serve(t, "POST", "/v1/categories", key, reader(func([]byte) (int, error) {
+		s.clock.Advance(900 * time.Millisecond)
+		return 0, io.EOF
+	}), 10)
+	wantError(t, a, 429, petcat.CodeRateLimitExceeded)
+	if got, want := fmt.Sprint(a.Header), fmt.Sprintf("X-RateLimit-Reset:[%d]", minute.Unix()); !strings.Contains(got, want) {
+		t.Errorf("headers: %s, want %s", got, want)
+	}
 }
 
 // closed is a keyring that cannot check keys.
