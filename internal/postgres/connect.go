@@ -49,8 +49,10 @@ func newTimeouts(serving bool, connect time.Duration) timeouts {
 	return t
 }
 
-// durably makes a commit wait for the disk. It leaves remote_apply, which waits for more.
-const durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`
+// durably makes a commit wait for the disk, and send the warning that onNotice needs. It leaves
+// remote_apply, which waits for more.
+const durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
+	set_config('client_min_messages', 'warning', true)`
 
 // settings returns the statement with the settings of a write. They hold for its transaction,
 // because behind a pooler the next one may run on another connection. They keep a node that

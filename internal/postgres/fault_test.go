@@ -282,12 +282,13 @@ func TestTimeoutBetweenStatements(t *testing.T) {
 }
 
 // TestCanceledWaitForStandby: PostgreSQL commits if a wait for a synchronous standby is canceled,
-// with only a warning. A failover would lose the write, so it is not acknowledged.
+// with only a warning, even if the role suppresses warnings. A failover would lose the write, so it
+// is not acknowledged.
 func TestCanceledWaitForStandby(t *testing.T) {
 	own := pgtest.New(t)
 	url := own.Database(t)
 	defer own.Stop() // otherwise DROP DATABASE would wait for the standby
-	s := openAt(t, url, Options{})
+	s := openAt(t, url+"&client_min_messages=error", Options{})
 	defer closeNow(t, s)
 	own.Execute(t, url, "ALTER SYSTEM SET synchronous_standby_names = 'missing'")
 	own.Stop()
