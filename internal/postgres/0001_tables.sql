@@ -72,8 +72,9 @@ BEGIN
 	-- statement than to find a row.
 	FOR account, place, counted, minute_used, day_used IN
 		SELECT a.id, t.ctid, t.minute, t.minute_used, t.day_used
-		FROM (SELECT DISTINCT unnest(accounts) AS id ORDER BY id) AS a LEFT JOIN LATERAL
+		FROM (SELECT DISTINCT unnest(accounts) AS id) AS a LEFT JOIN LATERAL
 			(SELECT s.ctid, s.* FROM spent AS s WHERE s.account_id = a.id ORDER BY s.minute DESC, s.step DESC LIMIT 1) AS t ON true
+		ORDER BY a.id
 	LOOP
 		IF place IS NULL THEN
 			INSERT INTO spent AS t (account_id, minute) VALUES (account, 0)
