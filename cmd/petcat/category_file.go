@@ -142,7 +142,7 @@ func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan impo
 	usage, _, err := api.Usage(f.ctx(), client.WithRetries(2), client.WithMaxWait(2*time.Second))
 	if err == nil && (f.mode.Update || !f.mode.Duplicates) {
 		list, res, err = api.Categories.List(f.ctx())
-		if err == nil && res.Header.Get("Age") != "" { // it may lack rows of the previous run
+		if err == nil && !slices.Contains([]string{"", "0"}, res.Header.Get("Age")) { // it may lack rows of the previous run
 			err = tryLaterf("nothing was sent: the service cannot reach its database, so its list may lack new categories; wait until the database is back")
 		}
 	}
