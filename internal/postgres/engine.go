@@ -31,7 +31,8 @@ func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) err
 	return translate(e.s.transact(ctx, e.s.writers, true, fn), w.Doing)
 }
 
-// Write is Change without the counter's row: creates do not wait for it.
+// Write is Change without the counter's row: creates do not wait for it. It does not wait for a
+// standby, so usage, heartbeats and sessions are written while the standby is down.
 func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return translate(e.s.transact(ctx, e.s.writers, false, func(t *store.Tx) error { return fn(t.Conn) }), doing)
 }
@@ -139,6 +140,8 @@ func (s *Store) transaction(ctx context.Context, on *pgx.Conn, counter bool, fn 
 	c.queue(s.settings)
 	if counter {
 		c.queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
+	} else {
+		c.queue("SET LOCAL synchronous_commit = local")
 	}
 	if err := c.flush(); err != nil {
 		return false, err

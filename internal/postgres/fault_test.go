@@ -310,6 +310,9 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 		t.Errorf("got %v, want an unknown outcome", err)
 	}
+	if err := s.AddUsage(t.Context(), petcat.UsageBatch{Node: "a", Number: 1}); err != nil { // waits for no standby
+		t.Error(err)
+	}
 }
 
 // TestCanceledReads: callers that leave during a read cost no connections.
