@@ -201,7 +201,7 @@ func TestChargeDetectsUnlockedWrite(t *testing.T) {
 func TestChargeSettings(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`CREATE TABLE fake.seen (text text)`)
-	c.during(`INSERT INTO fake.seen SELECT concat_ws(' ', current_setting('enable_seqscan'), current_setting('enable_bitmapscan'), current_setting('lock_timeout'))`)
+	c.during(`INSERT INTO fake.seen SELECT concat_ws(' ', current_setting('enable_seqscan'), current_setting('enable_bitmapscan'), current_setting('plan_cache_mode'), current_setting('lock_timeout'))`)
 	c.exec(`SET search_path = fake, pg_catalog, public`)
 	c.exec(`BEGIN`)
 	c.exec(`SELECT charge_quota('{1}', '{60}', '{1000}')`)
@@ -209,8 +209,8 @@ func TestChargeSettings(t *testing.T) {
 	c.query(&seen, `SELECT text FROM fake.seen`)
 	c.query(&commit, `SELECT current_setting('synchronous_commit')`)
 	c.exec(`ROLLBACK`)
-	if seen != "off off 200ms" || commit != "off" {
-		t.Errorf("enable_seqscan, enable_bitmapscan and lock_timeout are %s, and synchronous_commit is %s", seen, commit)
+	if seen != "off off force_generic_plan 200ms" || commit != "off" {
+		t.Errorf("enable_seqscan, enable_bitmapscan, plan_cache_mode and lock_timeout are %s, and synchronous_commit is %s", seen, commit)
 	}
 }
 
