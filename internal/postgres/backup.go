@@ -31,7 +31,7 @@ func (s *Store) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.
 		if err != nil {
 			return err
 		}
-		defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+		defer func() { _ = tx.Rollback(ctx) }()
 		if _, err := tx.Exec(ctx, unlimited); err != nil {
 			return err
 		}

@@ -315,6 +315,29 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	}
 }
 
+// TestStopWhileServerHangs: a node that makes a scheduled backup can stop while the server hangs.
+func TestStopWhileServerHangs(t *testing.T) {
+	network, url := newNetwork(t, server.Database(t))
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- s.Alone(ctx, func(context.Context) error {
+			network.fail(func([]byte) fate { return hangs })
+			stop()
+			return nil
+		})
+	}()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Error("it waits for the server")
+		network.heal()
+		<-ended
+	}
+}
+
 // TestCanceledReads: callers that leave during a read cost no connections.
 func TestCanceledReads(t *testing.T) {
 	const size = 3
