@@ -216,20 +216,15 @@ func TestChargeSettings(t *testing.T) {
 
 // TestChargeLocks: a call locks each account, and a refusal takes no transaction id.
 func TestChargeLocks(t *testing.T) {
-	conn := pgtest.Connect(t, server.Database(t))
-	scan := func(query string) (n int64) {
-		t.Helper()
-		if err := conn.QueryRow(t.Context(), query).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	pgtest.Execute(t, conn, `SELECT charge_quota('{1,2}', '{1,1}', '{10,10}')`)
-	pgtest.Execute(t, conn, `BEGIN`)
-	pgtest.Execute(t, conn, `SELECT charge_quota('{1,1,2}', '{1,1,1}', '{10,10,10}')`)
-	locks := scan(`SELECT count(DISTINCT (classid, objid)) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()`)
-	written := scan(`SELECT count(pg_current_xact_id_if_assigned())`)
-	pgtest.Execute(t, conn, `ROLLBACK`)
+	c := newCharging(t)
+	c.exec(`SET search_path = fake, pg_catalog, public`)
+	c.exec(`SELECT charge_quota('{1,2}', '{1,1}', '{10,10}')`)
+	c.exec(`BEGIN`)
+	c.exec(`SELECT charge_quota('{1,1,2}', '{1,1,1}', '{10,10,10}')`)
+	var locks, written int64
+	c.query(&locks, `SELECT count(DISTINCT (classid, objid)) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()`)
+	c.query(&written, `SELECT count(pg_current_xact_id_if_assigned())`)
+	c.exec(`ROLLBACK`)
 	if locks != 2 || written != 0 {
 		t.Errorf("a call for two accounts with spent quotas took %d locks and wrote %d times, want 2 and 0", locks, written)
 	}
