@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
@@ -28,8 +29,8 @@ const startTimeout = 60 * time.Second
 
 // Server is a running PostgreSQL. Use [New] or [Shared].
 type Server struct {
-	admin   string // the URL of the database "postgres"
-	address string // on the loopback network
+	admin string // the URL of the database "postgres"
+	port  string
 
 	// Zero for a server that another process started, which cannot be stopped or suspended.
 	bin, dir string
@@ -60,8 +61,9 @@ func programs() (string, error) {
 	return dir, nil
 }
 
-// start creates a server and returns when it accepts connections. [Server.Remove] removes it.
-func start(ctx context.Context) (_ *Server, err error) {
+// start creates a server and returns when it accepts connections: at listen, which may be empty,
+// and on a Unix socket. [Server.Remove] removes it.
+func start(ctx context.Context, listen string) (_ *Server, err error) {
 	bin, err := programs()
 	if err != nil {
 		return nil, err
@@ -83,10 +85,17 @@ func start(ctx context.Context) (_ *Server, err error) {
 	if err := s.owner.give(dir); err != nil {
 		return nil, err
 	}
-	if err := s.init(ctx); err != nil {
+	if err := s.init(ctx, listen); err != nil {
 		return nil, err
 	}
-	return s, s.Start(ctx)
+	for range 5 { // another program may use the port
+		s.port = strconv.Itoa(20_000 + rand.IntN(12_000)) // not one that the kernel chooses for others
+		s.admin = "postgres:///postgres?" + url.Values{"host": {s.dir}, "port": {s.port}, "user": {user}}.Encode()
+		if err = s.Start(ctx); err == nil {
+			break
+		}
+	}
+	return s, err
 }
 
 // folderVariable is the environment variable with the parent directory of the servers' files.
@@ -95,8 +104,8 @@ const folderVariable = "PETCAT_TEST_POSTGRES_DATA"
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
-// init creates the data directory and its configuration, with an unused port.
-func (s *Server) init(ctx context.Context) error {
+// init creates the data directory and its configuration.
+func (s *Server) init(ctx context.Context, listen string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, "initdb"),
 		"--pgdata="+s.data(), "--username="+user, "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions")
 	cmd.Dir = s.dir
@@ -104,30 +113,19 @@ func (s *Server) init(ctx context.Context) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("pgtest: initdb: %w: %s", err, out)
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	s.address = l.Addr().String()
-	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
-	if err := l.Close(); err != nil {
-		return err
-	}
-	s.admin = "postgres:///postgres?" + url.Values{"host": {s.dir}, "port": {port}, "user": {user}}.Encode()
 	f, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	// A killed server can leak other kinds of shared memory. mmap's is freed with the process.
 	_, err = fmt.Fprintf(f, `
-		listen_addresses = '127.0.0.1'
-		port = %s
+		listen_addresses = '%s'
 		unix_socket_directories = '%s'
 		max_connections = 200
 		dynamic_shared_memory_type = mmap
 		log_min_messages = fatal
 		log_min_error_statement = panic
-	`, port, s.dir)
+	`, listen, s.dir)
 	return errors.Join(err, f.Close())
 }
 
@@ -144,7 +142,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	defer func() { _ = log.Close() }()
 	// Not bound to ctx: the server outlives the call.
-	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data())
+	cmd := exec.Command(filepath.Join(s.bin, "postgres"), "-D", s.data(), "-p", s.port)
 	cmd.Dir = s.dir
 	cmd.Stdout, cmd.Stderr = log, log
 	s.owner.runs(cmd)
@@ -189,8 +187,8 @@ func (s *Server) url(database string) string {
 	return u.String()
 }
 
-// Address returns the server's loopback address, as host:port.
-func (s *Server) Address() string { return s.address }
+// Address returns the loopback address of a [Shared] server, as host:port.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", s.port) }
 
 // ByTCP returns the URL of a database at another address, such as a proxy's.
 func ByTCP(database, address string) string {

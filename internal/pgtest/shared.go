@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -54,7 +53,7 @@ func (s *Shared) start(ctx context.Context) (err error) {
 	if url := os.Getenv(DatabaseVariable); url != "" {
 		s.server, err = attach(url)
 	} else {
-		s.server, err = start(ctx)
+		s.server, err = start(ctx, "127.0.0.1")
 	}
 	if err != nil || s.Migrate == nil {
 		return err
@@ -74,11 +73,7 @@ func attach(url string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{admin: url, address: net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))}
-	if strings.HasPrefix(config.Host, "/") {
-		s.address = net.JoinHostPort("127.0.0.1", strconv.Itoa(int(config.Port)))
-	}
-	return s, nil
+	return &Server{admin: url, port: strconv.Itoa(int(config.Port))}, nil
 }
 
 // Main runs a package's tests, removes the server, and fails if goroutines are left.
@@ -104,11 +99,11 @@ func (s *Shared) Remove() {
 	}
 }
 
-// New starts a private server for a test that stops or suspends it.
+// New starts a private server, without TCP, for a test that stops or suspends it.
 func New(t testing.TB) *Server {
 	t.Helper()
 	needServers(t)
-	s, err := start(t.Context())
+	s, err := start(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
