@@ -141,7 +141,6 @@ func TestScheduleCommand(t *testing.T) {
 		t.Skip("the command is a shell script")
 	}
 	s := newSchedule(t, filled(t, 1))
-	taken := filepath.Join(t.TempDir(), "taken")
 	command := func(text string) {
 		s.Command = filepath.Join(t.TempDir(), "command")
 		must(t, os.WriteFile(s.Command, []byte("#!/bin/sh\n"+text), 0o700)) // #nosec G306 -- it is run
@@ -155,9 +154,9 @@ func TestScheduleCommand(t *testing.T) {
 	if len(first) != 1 || len(second) != 1 || first[0] == second[0] || s.Failures.Load() != 2 || s.Last().File != "" {
 		t.Errorf("got the files %v, then %v, and %d failures", first, second, s.Failures.Load())
 	}
-	command(`echo "$1" >` + taken)
+	command(`echo "$1" >"$0.got"`)
 	third := s.after(retryAfter)
-	text, err := os.ReadFile(taken)
+	text, err := os.ReadFile(s.Command + ".got")
 	must(t, err)
 	if got := strings.TrimSpace(string(text)); len(third) != 1 || got != filepath.Join(s.Folder, third[0]) || s.Last().File != got {
 		t.Errorf("the command got %q; the files are %v", text, third)
