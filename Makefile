@@ -53,12 +53,13 @@ build: need-go ## Build bin/petcat, a static binary without cgo
 ##@ Test
 
 .PHONY: test
-test: need-go need-postgres ## Run all tests, with a temporary PostgreSQL (four minutes)
+test: need-go ## Run all tests, with a temporary PostgreSQL (four minutes)
+	@scripts/need postgresql "curl curl"
 	scripts/with-postgres go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... $(SDK)
 
 .PHONY: quick
 quick: need-go ## Run the tests that start no server (under 45 s)
-	go test -short -timeout $(TEST_TIMEOUT) $$(go list ./... $(SDK) | grep -v -e /e2e$$ -e /internal/postgres$$ -e /internal/pgtest$$)
+	unset $${!OTEL_@}; go test -short -timeout $(TEST_TIMEOUT) $$(go list ./... $(SDK) | grep -v -e /e2e$$ -e /internal/postgres$$ -e /internal/pgtest$$)
 
 .PHONY: browser
 browser: need-go need-npm tools/browser/node_modules ## Test the pages in headless Chromium (SCREENSHOTS=docs updates the documents' screenshots)
