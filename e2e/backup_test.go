@@ -42,6 +42,7 @@ func TestMove(t *testing.T) {
 			n.list(free.Key).want(t, http.StatusOK)
 		}
 		_, day := n.windows(free.Key)
+		n.fresh(k.Key) // so that the next list is not an older one
 		list := n.list(k.Key)
 		n.stop()
 
@@ -70,6 +71,7 @@ func TestMove(t *testing.T) {
 				t.Errorf("%d requests of the day, then %d", day.Used, now.Used)
 			}
 			n.create(k.Key, "next").want(t, http.StatusCreated)
+			n.fresh(k.Key)
 			list = n.list(k.Key)
 			n.stop()
 			place = to
@@ -97,9 +99,7 @@ func TestBackupUnderLoad(t *testing.T) {
 					case <-done:
 						return
 					default:
-						var c category
-						n.create(k.Key, fmt.Sprintf("writer %d, category %d", w, i)).want(t, http.StatusCreated).decode(t, &c)
-						known.acknowledge(c)
+						known.createOnce(t, n.client, n.api, k, fmt.Sprintf("writer-%d-%d", w, i))
 					}
 				}
 			})

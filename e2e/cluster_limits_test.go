@@ -20,13 +20,9 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 		key
 		spends *spent
 	}
-	var accounts []account
-	for name, code := range map[string]rules.Code{"minute": rules.CodeRateLimitExceeded, "day": rules.CodeDailyQuotaExceeded, "evenly": rules.CodeDailyQuotaExceeded} {
-		plan := limited("1000000", strconv.Itoa(quota))
-		if code == rules.CodeRateLimitExceeded {
-			plan = limited(strconv.Itoa(quota), "1000000")
-		}
-		accounts = append(accounts, account{newKey(t, place, name, plan...), newSpent(quota, code)})
+	accounts := []account{
+		{newKey(t, place, "minute", limited(strconv.Itoa(quota), "1000000")...), newSpent(quota, rules.CodeRateLimitExceeded)},
+		{newKey(t, place, "day", limited("1000000", strconv.Itoa(quota))...), newSpent(quota, rules.CodeDailyQuotaExceeded)},
 	}
 	send := func(n *node, a account) (refused bool) {
 		answer, err := try(n.client, http.MethodGet, n.api+"/v1/categories", nil, by(a.Key))
@@ -36,44 +32,45 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 		}
 		return !a.spends.add(t, answer)
 	}
+	var sent, local atomic.Int64
 	nodes := serveAll(t, 3, place, "--bans", "off") // the clients do not wait
 	for _, n := range nodes {
 		for range 5 {
-			send(n, accounts[0])
+			for _, a := range accounts {
+				send(n, a)
+			}
 		}
-	}
-	for _, n := range nodes {
+		local.Add(int64(n.local()))
 		n.stop()
 	}
 
 	nodes = serveAll(t, 4, place, "--bans", "off")
-	var sent, local atomic.Int64
 	killed := make(chan struct{})
-	go func() {
-		defer close(killed)
-		eventually(t, "many requests are sent", func() bool { return sent.Load() > 100 })
-		local.Add(int64(nodes[3].local()))
-		nodes[3].kill()
-	}()
 	atOnce(senders, func(i int) {
 		for n := i; ; n++ {
+			at := nodes[n%3]
+			switch {
+			case i == 0:
+				at = nodes[3] // until it dies
+			case i%2 == 0:
+				at = nodes[0]
+			}
 			refused := 0
 			for _, a := range accounts {
-				at := nodes[n%3]
-				switch {
-				case i == 0:
-					at = nodes[3] // until it dies
-				case i%2 == 0:
-					at = nodes[0]
-				}
 				sent.Add(1)
 				if send(at, a) {
 					refused++
 				}
 			}
+			if i == 0 && sent.Load() > 100 { // the only sender to this node, so that its count is complete
+				local.Add(int64(at.local()))
+				at.kill()
+				close(killed)
+				return
+			}
 			select {
 			case <-killed:
-				if i == 0 || refused == len(accounts) {
+				if refused == len(accounts) {
 					return
 				}
 			default:

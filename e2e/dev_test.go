@@ -33,7 +33,9 @@ func TestDev(t *testing.T) {
 		t.Fatalf("commands: %q", commands)
 	}
 	for i, status := range []string{"200 OK", "201 Created"} {
-		out, err := exec.Command("sh", "-c", commands[i][1]).Output()
+		cmd := exec.Command("sh", "-c", commands[i][1])
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + place} // without a proxy
+		out, err := cmd.Output()
 		if err != nil || !strings.HasPrefix(string(out), "HTTP/1.1 "+status) {
 			t.Errorf("%s\nanswers %s %v", commands[i][1], out, err)
 		}

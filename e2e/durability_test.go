@@ -85,11 +85,11 @@ func killOften(t *testing.T, place string, kills int) {
 		eventually(t, "there are more categories", func() bool { return known.size() >= (kill+1)*between })
 		n.kill()
 		n = serve(t, place)
-		known.check(t, func() []category { return n.categories(k.Key) })
+		known.check(t, func() []category { return n.fresh(k.Key) })
 		front.behind.Store(n)
 	}
 	group.Wait()
-	known.check(t, func() []category { return n.categories(k.Key) })
+	known.check(t, func() []category { return n.fresh(k.Key) })
 	n.stop()
 }
 

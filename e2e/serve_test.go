@@ -35,7 +35,7 @@ func TestServe(t *testing.T) {
 		n.do(http.MethodPatch, "/v1/categories/2", `{"name":"kitten"}`, by(k.Key)).want(t, http.StatusOK)
 		n.do(http.MethodDelete, "/v1/categories/3", "", by(k.Key)).want(t, http.StatusNoContent)
 		want := []category{{1, "dog", "barks"}, {2, "kitten", ""}}
-		if diff := cmp.Diff(want, n.categories(k.Key)); diff != "" {
+		if diff := cmp.Diff(want, n.fresh(k.Key)); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
 		list := n.list(k.Key)
@@ -50,7 +50,7 @@ func TestServe(t *testing.T) {
 		if strings.Contains(n.log.String(), created) {
 			t.Error("the second start created a deployment")
 		}
-		if diff := cmp.Diff(want, n.categories(k.Key)); diff != "" {
+		if diff := cmp.Diff(want, n.fresh(k.Key)); diff != "" {
 			t.Errorf("list after the restart (-want +got):\n%s", diff)
 		}
 		var next category
