@@ -5,28 +5,47 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	client "petcat/client"
 )
 
-// TestClient: goroutines share one SDK client, and create while the server is killed and restarted. No
-// call fails, and each category exists once.
+// TestClient: goroutines that share one SDK client, and the first program in the SDK's README, create
+// while the server is killed and restarted. No call fails, and each category exists once.
 func TestClient(t *testing.T) {
 	t.Parallel()
-	const writers, each, kills = 4, 40, 2
+	const writers, each, byProgram, kills = 4, 40, 100, 2
+	readme, err := os.ReadFile("../client/README.md")
+	must(t, err)
+	_, rest, _ := strings.Cut(string(readme), "```go\n")
+	source, _, _ := strings.Cut(rest, "```\n")
+	built := filepath.Join(t.TempDir(), "example")
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", built, writeFile(t, "main.go", source))
+	build.Dir = ".." // go.mod there has the path of the SDK
+	if o := finish(t, build); o.code != 0 {
+		t.Fatal(o.stderr)
+	}
 	place := directory(t)
 	k := newKey(t, place, "acme", unlimited...)
 	n := serve(t, place)
 	front := newForwarder(t, n)
+	example := exec.Command(built)
+	example.Env = append(os.Environ(), "PETCAT_URL="+front.url(), "PETCAT_API_KEY="+k.Key)
 	c, err := client.New(front.url(), k.Key, client.WithHTTPClient(newClient(t, &http.Transport{})))
 	must(t, err)
 	known := newBook()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		atOnce(writers, func(w int) {
+		atOnce(writers+1, func(w int) {
+			if w == writers {
+				if out, err := example.CombinedOutput(); err != nil || len(out) > 0 {
+					t.Errorf("the program in the README: %v, output %s", err, out)
+				}
+				return
+			}
 			for i := range each {
 				created, _, err := c.Categories.Create(t.Context(), client.NewCategory{Name: fmt.Sprintf("writer %d, category %d", w, i)})
 				if err != nil {
@@ -44,52 +63,14 @@ func TestClient(t *testing.T) {
 		front.behind.Store(n)
 	}
 	<-done
-	if all := n.categories(k.Key); len(all) != writers*each {
-		t.Errorf("%d categories", len(all))
-	}
 	known.check(t, func() []category { return n.categories(k.Key) })
 	listed := 0
 	for _, err := range c.Categories.All(t.Context(), client.PageOptions{Limit: 100}) {
 		must(t, err)
 		listed++
 	}
-	if listed != writers*each {
-		t.Errorf("all pages have %d categories", listed)
-	}
-	n.stop()
-}
-
-// TestClientProgram: the first program in the SDK's README creates each category once, although the
-// server is killed and restarted.
-func TestClientProgram(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile("../client/README.md")
-	must(t, err)
-	_, rest, _ := strings.Cut(string(readme), "```go\n")
-	source, _, _ := strings.Cut(rest, "```\n")
-	place := directory(t)
-	k := newKey(t, place, "acme", unlimited...)
-	n := serve(t, place)
-	front := newForwarder(t, n)
-	cmd := exec.Command("go", "run", writeFile(t, "main.go", source))
-	cmd.Dir = ".." // go.mod there has the path of the SDK
-	cmd.Env = append(os.Environ(), "PETCAT_URL="+front.url(), "PETCAT_API_KEY="+k.Key)
-	var output strings.Builder
-	cmd.Stdout, cmd.Stderr = &output, &output
-	must(t, cmd.Start())
-	eventually(t, "there are categories", func() bool { return len(n.categories(k.Key)) > 20 })
-	n.kill()
-	n = serve(t, place)
-	front.behind.Store(n)
-	if err := cmd.Wait(); err != nil || output.String() != "" {
-		t.Errorf("output %q, %v", output.String(), err)
-	}
-	names := map[string]bool{}
-	for _, c := range n.categories(k.Key) {
-		names[c.Name] = true
-	}
-	if all := n.categories(k.Key); len(all) != 100 || len(names) != 100 {
-		t.Errorf("%d categories with %d names", len(all), len(names))
+	if want := writers*each + byProgram; len(n.categories(k.Key)) != want || listed != want {
+		t.Errorf("%d categories, %d in all pages, want %d", len(n.categories(k.Key)), listed, want)
 	}
 	n.stop()
 }

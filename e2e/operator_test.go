@@ -90,32 +90,40 @@ func TestConcurrentFirstUse(t *testing.T) {
 	})
 }
 
-// TestUsage: the usage history, also as CSV, matches the responses, also after a restart.
+// TestUsage: the usage history, also as CSV, and the refusals match the responses, also after a restart.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
 		const each = 20
-		k := newKey(t, place, "acme", unlimited...)
-		var bytes int64
+		k, small := newKey(t, place, "acme", unlimited...), newKey(t, place, "small", limited("1", "1")...)
+		bytes := 0
 		for range 2 {
 			n := serve(t, place)
 			for range each {
-				bytes += int64(len(n.list(k.Key).want(t, http.StatusOK).body))
+				bytes += len(n.list(k.Key).want(t, http.StatusOK).body)
 			}
-			n.create(k.Key, "dog").want(t, http.StatusCreated)
+			bytes += len(n.create(k.Key, "dog").want(t, http.StatusCreated).body)
+			eventually(t, "a request is refused", func() bool { return n.list(small.Key).StatusCode == http.StatusTooManyRequests })
 			n.stop()
 		}
 		type history struct {
-			Total struct{ Requests, Failed int64 }
+			Total struct{ Requests, Failed, Bytes int }
 		}
-		if h := petcatJSON[history](t, place, "usage", "acme"); h.Total.Requests != 2*(each+1) || h.Total.Failed != 0 {
-			t.Errorf("history: %+v", h)
+		if h := petcatJSON[history](t, place, "usage", "acme"); h.Total.Requests != 2*(each+1) || h.Total.Failed != 0 || h.Total.Bytes != bytes {
+			t.Errorf("history: %+v, want %d bytes", h, bytes)
+		}
+		type refused struct {
+			Key    string
+			Status int
+		}
+		if list := petcatJSON[[]refused](t, place, "account", "refusals", "small"); len(list) == 0 || list[0] != (refused{small.ID, http.StatusTooManyRequests}) {
+			t.Errorf("refusals: %+v", list)
 		}
 		type compared struct {
 			Name     string
 			Requests int64
 		}
-		if top := petcatJSON[[]compared](t, place, "usage", "--top"); len(top) != 1 || top[0] != (compared{"acme", 2 * (each + 1)}) {
+		if top := petcatJSON[[]compared](t, place, "usage", "--top"); len(top) != 2 || top[0] != (compared{"acme", 2 * (each + 1)}) {
 			t.Errorf("top accounts: %+v", top)
 		}
 		rows, err := csv.NewReader(strings.NewReader(petcat(t, place, "usage", "acme", "--by", "hour", "--csv"))).ReadAll()
@@ -194,8 +202,8 @@ func TestInspection(t *testing.T) {
 		eventually(t, "requests are logged again", func() bool { return lines() > before })
 
 		n.stop()
-		if o := run(t, append([]string{"health"}, admin...)...); o.code != exitFailed || !strings.Contains(o.stderr, "no node responds") {
-			t.Errorf("health of a stopped node: %+v", o)
+		if o := run(t, "health", "--admin-listen", "127.0.0.1:1"); o.code != exitFailed || !strings.Contains(o.stderr, "no node responds") {
+			t.Errorf("health without a node: %+v", o)
 		}
 	})
 }

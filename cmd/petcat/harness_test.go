@@ -12,22 +12,14 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// petcatRuns runs the program in this process, without a terminal, and returns its output.
-func petcatRuns(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs strings.Builder
-	code = run(t.Context(), args, nil, strings.NewReader(""), &out, &errs)
-	return code, out.String(), errs.String()
-}
-
-// mustRun is petcatRuns for commands that must succeed.
+// mustRun runs a command in this process, without a terminal, and returns its output. It must succeed.
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
-	code, stdout, stderr := petcatRuns(t, args...)
-	if code != exitDone {
-		t.Fatalf("petcat %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), args, nil, strings.NewReader(""), &stdout, &stderr); code != exitDone {
+		t.Fatalf("petcat %s: exit code %d: %s", strings.Join(args, " "), code, stderr.String())
 	}
-	return stdout
+	return stdout.String()
 }
 
 // openAccount creates a deployment with an account on the Free plan.
