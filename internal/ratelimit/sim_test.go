@@ -18,15 +18,16 @@ import (
 
 // The simulation runs real limiters of several nodes in virtual time, with counters that follow
 // the rule of charge_quota and random faults of nodes and counters. The seed determines a
-// schedule. After it, world.check compares the decisions with the promises of docs/limits.md.
+// schedule: goroutines share no random numbers, and no two of them act at the same instant. After
+// it, world.check compares the decisions with the promises of docs/limits.md.
 
 // world is one schedule.
 type world struct {
-	rand  *rand.Rand
+	rand  *rand.Rand // of simulate, then of disturb
 	quota petcat.Quota
 
 	mu       sync.Mutex
-	nodes    []*node // running; guarded by mu
+	nodes    []*node // running; elements guarded by mu
 	all      []*node // guarded by mu
 	down     bool    // the counters do not respond; guarded by mu
 	slow     bool    // guarded by mu
@@ -92,6 +93,7 @@ type node struct {
 
 	w        *world
 	mu       sync.Mutex
+	rand     *rand.Rand     // guarded by mu
 	step     int64          // of the wall clock; guarded by mu
 	asleep   int64          // time for which the monotonic clock stopped; guarded by mu
 	steps    int64          // guarded by mu
@@ -102,12 +104,15 @@ type node struct {
 }
 
 func (w *world) newNode() *node {
-	n := &node{w: w, pending: make(map[slot]int64), step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), answered: time.Now().Add(-time.Hour)}
+	n := &node{
+		w: w, rand: rand.New(rand.NewPCG(w.rand.Uint64(), 0)), pending: make(map[slot]int64),
+		step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), answered: time.Now().Add(-time.Hour),
+	}
 	n.Limiter = ratelimit.New(ratelimit.Options{Clock: n, Counters: n, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
 	go func() {
 		for {
 			time.Sleep(time.Second)
-			n.wait()
+			n.wait(0)
 			n.Check()
 			if !n.flush() {
 				return
@@ -125,12 +130,14 @@ func (n *node) Read() clock.Reading {
 	return clock.Reading{Wall: now + n.step, Mono: now - n.asleep}
 }
 
-// wait returns when the process is not paused.
-func (n *node) wait() {
+// wait returns when the process is not paused. The delay after a pause differs for each caller.
+func (n *node) wait(delay time.Duration) {
 	n.mu.Lock()
 	d := time.Until(n.until)
 	n.mu.Unlock()
-	time.Sleep(d)
+	if d > 0 {
+		time.Sleep(d + delay)
+	}
 }
 
 // flush adds the unflushed usage to the history, and reports whether the node runs.
@@ -153,11 +160,9 @@ func (n *node) flush() bool {
 
 // Charge implements [petcat.QuotaStore] with latency in both directions.
 func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
-	n.wait()
 	w := n.w
-	w.mu.Lock()
-	there, back := w.delay(), w.delay()
-	w.mu.Unlock()
+	there, back := n.delay(), n.delay()
+	n.wait(there)
 	done := make(chan []petcat.QuotaCount, 1)
 	go func() {
 		time.Sleep(there)
@@ -168,24 +173,28 @@ func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petc
 	}()
 	select {
 	case counts := <-done:
-		n.wait()
+		n.wait(there)
 		n.mu.Lock()
 		n.answered = time.Now()
 		n.mu.Unlock()
 		return counts, nil
 	case <-ctx.Done():
-		n.wait()
+		n.wait(there)
 		return nil, ctx.Err()
 	}
 }
 
-// delay returns a random latency. The caller must hold mu.
-func (w *world) delay() time.Duration {
+// delay returns a random latency.
+func (n *node) delay() time.Duration {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	most := 2 * time.Millisecond
-	if w.slow && w.rand.IntN(3) == 0 {
+	if n.w.slow && n.rand.IntN(3) == 0 {
 		most = 700 * time.Millisecond
 	}
-	return time.Duration(w.rand.Int64N(int64(most)))
+	return time.Duration(n.rand.Int64N(int64(most)))
 }
 
 // charge is the function charge_quota. It returns nil while the counters do not answer.
@@ -207,13 +216,17 @@ func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount
 	return counts
 }
 
-// request sends a request to a node and records the answer. sound is true if there is a decision
-// by the counters' clock.
-func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sound bool) {
-	n.wait()
+// request sends a request to the ith node after a delay, and records the answer. sound is true if
+// there is a decision by the counters' clock.
+func (w *world) request(i int, id petcat.AccountID, delay time.Duration) (d ratelimit.Decision, sound bool) {
+	time.Sleep(delay)
+	w.mu.Lock()
+	n := w.nodes[i]
+	w.mu.Unlock()
+	n.wait(delay)
 	sent, before := time.Now(), n.Err()
 	d, err := n.Spend(context.Background(), ratelimit.Charge{Account: id, Key: 1, Quota: w.quota})
-	n.wait()
+	n.wait(delay)
 	// After a second of silence, the node decides from memory.
 	local, sound := d.Newest == 0, before == nil && err == nil && n.Err() == nil && time.Since(sent) < time.Second
 	w.mu.Lock()
@@ -255,29 +268,29 @@ func (w *world) request(n *node, id petcat.AccountID) (d ratelimit.Decision, sou
 // Retry-After.
 func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync.WaitGroup) {
 	pause, burst, sticky := time.Duration(1+r.Int64N(2500))*time.Millisecond, 1+r.IntN(8), r.IntN(2) == 0
-	choose := func() *node {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	choose := func() (int, petcat.AccountID, time.Duration) {
+		i, delay := r.IntN(len(w.nodes)), time.Duration(r.Int64N(int64(5*time.Millisecond)))
 		if sticky {
-			return w.nodes[int(id)%len(w.nodes)]
+			i = int(id) % len(w.nodes)
 		}
-		return w.nodes[w.rand.IntN(len(w.nodes))]
+		return i, id, delay
 	}
 	for time.Now().Before(end) {
 		time.Sleep(time.Duration(r.Int64N(int64(2 * pause))))
 		for range burst {
-			all.Go(func() { w.request(choose(), id) })
+			i, id, delay := choose()
+			all.Go(func() { w.request(i, id, delay) })
 		}
 		if r.IntN(8) > 0 {
 			continue
 		}
-		first, ok := w.request(choose(), id)
+		first, ok := w.request(choose())
 		if !ok || first.Verdict != ratelimit.MinuteSpent {
 			continue
 		}
 		refused := time.Now() // a node's cache may be a minute old
 		time.Sleep(time.Duration(first.RetryAfter) * time.Second)
-		again, ok := w.request(choose(), id)
+		again, ok := w.request(choose())
 		w.mu.Lock()
 		if ok && again.Verdict == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset && w.stepped.Before(refused.Add(-time.Minute)) {
 			w.fail("a client that waited for %d s was rejected in the same minute: %+v at %v, then %+v at %v; step %v", first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
