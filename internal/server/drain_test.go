@@ -58,7 +58,7 @@ func TestShutdownTimeout(t *testing.T) {
 // TestSupervisor: the node notifies systemd when it is ready, that it runs, and when it stops.
 func TestSupervisor(t *testing.T) {
 	t.Parallel()
-	dir := must(os.MkdirTemp("/tmp", "petcat")) // the path of a Unix socket is limited to 107 bytes
+	dir := must(os.MkdirTemp("/tmp", "petcat")) //nolint:usetesting // the path of a Unix socket is limited to 107 bytes
 	defer func() { _ = os.RemoveAll(dir) }()
 	address := filepath.Join(dir, "notify")
 	socket := must(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"}))
