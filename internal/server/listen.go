@@ -46,6 +46,9 @@ const (
 	// reservedFiles is the number of files for the rest of the process: the database's files
 	// or connections, and the log.
 	reservedFiles = 64
+	// maxHeaders is the maximum number of headers and announced trailers of a request, as in
+	// Apache. Each takes a hundred bytes or more, at least until the client reads the response.
+	maxHeaders = 100
 )
 
 // listen opens both sockets, and loads the certificate.
@@ -179,7 +182,7 @@ func (n *Node) serve(socket net.Listener, secure bool, h http.Handler) *http.Ser
 
 func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:                      h,
+		Handler:                      limitHeaders(h),
 		ReadHeaderTimeout:            headerTimeout,
 		ReadTimeout:                  requestTimeout,
 		WriteTimeout:                 writeTimeout,
@@ -196,4 +199,22 @@ func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
 			WriteByteTimeout:              http2StallTimeout,
 		},
 	}
+}
+
+// limitHeaders rejects requests with more than maxHeaders headers and trailers.
+func limitHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count := len(r.Trailer)
+		for _, values := range r.Header {
+			count += len(values)
+		}
+		if count <= maxHeaders {
+			next.ServeHTTP(w, r)
+			return
+		}
+		r.Header, r.Trailer = nil, nil // net/http keeps the request until the client reads
+		w.Header().Set("Connection", "close")
+		// No body: over HTTP/2, it would wait for the client's window.
+		w.WriteHeader(http.StatusRequestHeaderFieldsTooLarge)
+	})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -78,6 +79,27 @@ func TestHTTP2FrameSize(t *testing.T) {
 	answer := must(io.ReadAll(conn)) // until the server closes the connection
 	if goAway := "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x06"; !strings.Contains(string(answer), goAway) {
 		t.Errorf("the answer is %q, want a GOAWAY for the size of the frame", answer)
+	}
+}
+
+// TestHeaderLimit: a request with more than 100 headers and trailers is rejected without a body, and
+// uses no memory for them afterwards.
+func TestHeaderLimit(t *testing.T) {
+	h := newHTTPServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), slog.New(slog.DiscardHandler)).Handler
+	for _, c := range []struct{ names, values, trailers, want int }{{50, 2, 0, 200}, {30, 3, 10, 200}, {101, 1, 0, 431}, {1, 101, 0, 431}, {50, 1, 51, 431}} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.Trailer = http.Header{}
+		for i := range c.names {
+			r.Header[fmt.Sprint("N", i)] = make([]string, c.values)
+		}
+		for i := range c.trailers {
+			r.Trailer[fmt.Sprint("T", i)] = nil
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if rejected := w.Code == 431; w.Code != c.want || rejected != (r.Header == nil && r.Trailer == nil && w.Header().Get("Connection") == "close") || w.Body.Len() > 0 {
+			t.Errorf("%+v: %d, %v, %d trailers remain", c, w.Code, w.Header(), len(r.Trailer))
+		}
 	}
 }
 
