@@ -33,6 +33,8 @@ func TestEvaluate(t *testing.T) {
 		{"If-None-Match bytes above ASCII", noneMatch("\"\xe9\"," + plain), notModified, failed},
 		{"If-None-Match without a comma", noneMatch(`"a" ` + plain), proceed, proceed},
 		{"If-None-Match unfinished", noneMatch(plain + `,"a`), proceed, proceed},
+		{"If-None-Match nothing after W/", noneMatch(plain + ", W/"), proceed, proceed},
+		{"If-None-Match a comma at the end", noneMatch(plain + " ,\t, "), notModified, failed},
 		{"both, If-Match false", http.Header{"If-Match": {`"r-13"`}, "If-None-Match": {plain}}, failed, failed},
 		{"both true and false", http.Header{"If-Match": {plain}, "If-None-Match": {plain}}, notModified, failed},
 		{"dates, without Last-Modified", http.Header{

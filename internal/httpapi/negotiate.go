@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,28 +90,28 @@ func evaluate(r *http.Request, selected string, current ...string) outcome {
 	}
 }
 
-// entityTag matches an element of a list of entity tags and the comma after it. Elements may be
-// empty, and quoted strings may contain commas.
-var entityTag = regexp.MustCompile(`^[ \t,]*(W/)?("[^\x00-\x20"\x7f]*")[ \t]*(?:,|$)`)
-
 // matches reports whether a header, which may have several lines, is * or lists one of the entity
-// tags. In a strong comparison, weak tags match nothing (section 8.8.3.2). An invalid header matches
-// nothing.
+// tags. In a strong comparison, weak tags match nothing (section 8.8.3.2). Elements may be empty, and
+// tags may contain commas. An invalid header matches nothing.
 func matches(lines []string, strong bool, tags []string) bool {
 	if isAny(lines) || len(lines) == 1 && slices.Contains(tags, lines[0]) {
 		return true
 	}
 	found := false
-	for rest := strings.Join(lines, ","); strings.Trim(rest, " \t,") != ""; {
-		m := entityTag.FindStringSubmatch(rest)
-		if m == nil {
+	for rest := strings.Join(lines, ","); ; {
+		element, weak := strings.CutPrefix(strings.TrimLeft(rest, " \t,"), "W/")
+		if element == "" && !weak {
+			return found
+		}
+		after, opened := strings.CutPrefix(element, `"`)
+		opaque, after, closed := strings.Cut(after, `"`)
+		rest = strings.TrimLeft(after, " \t")
+		// net/http rejects other control characters.
+		if !opened || !closed || strings.ContainsAny(opaque, " \t") || rest != "" && rest[0] != ',' {
 			return false
 		}
-		weak := m[1] != ""
-		found = found || !(weak && strong) && slices.Contains(tags, m[2])
-		rest = rest[len(m[0]):]
+		found = found || !(weak && strong) && slices.Contains(tags, element[:len(opaque)+2])
 	}
-	return found
 }
 
 // isAny reports whether a header, which may have several lines, is *.
