@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -37,8 +38,9 @@ func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte
 		if err := e.checkMediaType(mediaTypes); err != nil {
 			return err
 		}
-		defer func() { s.bodies.Release(e.bodyTaken) }()
-		body, err := s.readBody(e)
+		taken := &s.bodies[int(e.caller.Account)%len(s.bodies)]
+		defer func() { taken.Add(-e.bodyTaken) }()
+		body, err := s.readBody(e, taken)
 		if err != nil {
 			return err
 		}
@@ -85,7 +87,7 @@ func (e *exchange) checkMediaType(accepted []string) error {
 }
 
 // readBody reads the whole body.
-func (s *Server) readBody(e *exchange) ([]byte, error) {
+func (s *Server) readBody(e *exchange, taken *atomic.Int64) ([]byte, error) {
 	size := int64(smallBody)
 	if announced := e.r.ContentLength; announced >= 0 {
 		size = min(size, announced+1) // room for the read that finds the end
@@ -96,10 +98,10 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 			// One byte over the maximum, for the read that returns io.EOF.
 			size := min(2*cap(body), maxBody+1)
 			more := int64(size - cap(body))
-			if !s.bodies.TryAcquire(more) {
+			e.bodyTaken += more
+			if taken.Add(more) > s.BodyBytes/int64(len(s.bodies)) {
 				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large request bodies are in flight; retry later")
 			}
-			e.bodyTaken += more
 			body = append(make([]byte, 0, size), body...)
 		}
 		n, err := e.r.Body.Read(body[len(body):cap(body)])
@@ -217,8 +219,7 @@ func (m *members) text(field string, value jsontext.Value) *string {
 	case err != nil:
 		m.fail(field, "a string")
 	}
-	text := string(s)
-	return &text
+	return new(string(s))
 }
 
 // whole returns a member that must be a whole number, such as 1, 1.0 or 1e0.
@@ -235,8 +236,7 @@ func whole[T ~int64](m *members, field string, value jsontext.Value) *T {
 		}
 		n = int64(f)
 	}
-	t := T(n)
-	return &t
+	return new(T(n))
 }
 
 func decodeNewCategory(body []byte) (petcat.NewCategory, error) {

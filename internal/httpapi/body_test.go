@@ -132,11 +132,12 @@ func TestResetAfterSlowBody(t *testing.T) {
 	}
 }
 
-// TestBodyMemoryLimit: all large bodies share a memory limit. Over the limit, large bodies get 503,
-// and small ones are accepted.
+// TestBodyMemoryLimit: the large bodies of an account share a memory limit. Over the limit, large bodies
+// get 503, and small ones and those of other accounts are accepted.
 func TestBodyMemoryLimit(t *testing.T) {
-	s := start(t, func(o *httpapi.Options) { o.BodyBytes = 128 << 10 })
+	s := start(t, func(o *httpapi.Options) { o.BodyBytes = 8 * 128 << 10 })
 	key, _ := s.key(s.account("acme", petcat.Pro))
+	other, _ := s.key(s.account("whiskers", petcat.Pro))
 	body := func(n int) string { return `{"name":"x","more":"` + strings.Repeat("y", n) + `"}` }
 	create := func(key string, n int) *answer {
 		return s.serve(t, "POST", "/v1/categories", key, strings.NewReader(body(n)), int64(len(body(n))))
@@ -168,6 +169,7 @@ func TestBodyMemoryLimit(t *testing.T) {
 	end := stall(key)
 	wantRefused(create(key, 50<<10))
 	wantStatus(t, create(key, 3<<10), 201)
+	wantStatus(t, create(other, 50<<10), 201)
 	end()
 	wantStatus(t, create(key, 50<<10), 201)
 }

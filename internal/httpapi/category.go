@@ -175,8 +175,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	if err != nil {
 		return nil, fmt.Errorf("read category %d from the catalog: %w", id, err)
 	}
-	c := texts.WithID(id)
-	return &c, nil
+	return new(texts.WithID(id)), nil
 }
 
 // freshList returns the list for evaluating the conditions of a change. A stale list is an error,

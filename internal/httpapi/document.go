@@ -47,6 +47,7 @@ func NewDocument(contentType string, data []byte) http.Handler {
 			return
 		}
 		h.Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(http.StatusOK)
 		if r.Method != http.MethodHead {
 			_, _ = w.Write(body) // fails only if the client disconnected
 		}

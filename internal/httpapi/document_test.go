@@ -46,4 +46,9 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%v: %d, %v", c.header, a.Code, h)
 		}
 	}
+	head := &exchange{w: httptest.NewRecorder()}
+	document.ServeHTTP(head, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/openapi.json", nil))
+	if head.Status != http.StatusOK || head.Bytes != 0 {
+		t.Errorf("HEAD is recorded with status %d and %d bytes", head.Status, head.Bytes)
+	}
 }

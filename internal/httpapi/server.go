@@ -21,8 +21,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
@@ -79,8 +77,8 @@ type Options struct {
 	// Account is the handler of the customer's pages, at /account and below, for all methods.
 	// Optional.
 	Account http.Handler
-	// BodyBytes limits the memory of all request bodies larger than 4 KiB; 64 MiB by default.
-	// A body over the limit gets 503.
+	// BodyBytes limits the memory of all request bodies larger than 4 KiB; 64 MiB by default. An
+	// account may use an eighth. A body over the limit gets 503.
 	BodyBytes int64
 	// PublicURL is the origin that clients use. If it is "", links are paths.
 	PublicURL string
@@ -99,7 +97,7 @@ type Server struct {
 	api, outside handler
 	routes       map[string]*route // by path below /v1; {} is a parameter at the end
 
-	bodies        *semaphore.Weighted // of BodyBytes
+	bodies        [8]atomic.Int64 // used bytes of BodyBytes; an account uses one of these shares
 	exchanges     sync.Pool
 	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
 	addressPolicy *policy  // for callers without a valid key
@@ -112,9 +110,9 @@ type Server struct {
 
 // New returns a server.
 func New(o Options) *Server {
+	o.BodyBytes = cmp.Or(o.BodyBytes, 64<<20)
 	s := &Server{
 		Options:       o,
-		bodies:        semaphore.NewWeighted(cmp.Or(o.BodyBytes, 64<<20)),
 		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
 		instance:      rand.Text()[:8] + "-",
