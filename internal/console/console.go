@@ -90,6 +90,7 @@ func New(o Options) *Console {
 	c.site = pages.New(pages.Site{
 		Options: o.Options, Realm: petcat.OperatorRealm, Store: &sessions{Store: o.Store, clock: o.Clock, seen: make(map[petcat.TokenHash]seen)},
 		Cookie: "petcat-console", CookieLife: petcat.SessionLife, Path: base, Templates: embedded, Notices: notices,
+		MaxForm: 256 << 10, // far above the largest form, a category with a long description
 		Functions: template.FuncMap{
 			"site":    func() string { return "petcat console" },
 			"version": func() string { return o.Version },

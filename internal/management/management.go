@@ -98,7 +98,9 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, methods map[stri
 	if err != nil {
 		public := petcat.Public(err)
 		if public.Code == petcat.CodeInternalError || public.Code == petcat.CodeServiceUnavailable {
-			o.Logger.ErrorContext(r.Context(), "management request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+			if r.Context().Err() == nil { // else the client disconnected
+				o.Logger.ErrorContext(r.Context(), "management request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+			}
 			h.Set("Retry-After", "1")
 		}
 		httpapi.WriteError(w, public)
@@ -175,7 +177,8 @@ func (c *call) findToken() error {
 	}
 	hash, err := petcat.ParseOperatorToken(strings.Trim(credential, " "))
 	if err == nil {
-		c.token, err = c.Store.FindToken(c.ctx(), hash)
+		// A client that disconnects early is counted, too.
+		c.token, err = c.Store.FindToken(context.WithoutCancel(c.ctx()), hash)
 	}
 	if state := c.token.State(c.now()); err == nil && state != petcat.KeyActive {
 		err = petcat.Errorf(petcat.CodeInvalidAPIKey, "this token is %s; use another one", state)

@@ -296,6 +296,15 @@ func TestTokens(t *testing.T) {
 		t.Error(got.header)
 	}
 	s.clock.Advance(42 * time.Second)
+	ctx, disconnect := context.WithCancel(t.Context())
+	disconnect()
+	r := httptest.NewRequestWithContext(ctx, "GET", "/admin/v1/accounts", nil)
+	r.Header.Set("Authorization", "Bearer pct_"+strings.Repeat("a", 32))
+	w := httptest.NewRecorder()
+	s.server.ServeHTTP(w, r)
+	if w.Code != 401 {
+		t.Errorf("a disconnected client gets %d %s", w.Code, w.Body)
+	}
 	s.token = admin
 	s.want(s.call("GET", "/accounts", ""), 200, "")
 }

@@ -61,7 +61,7 @@ func New(o Options) *Portal {
 	p := &Portal{Options: o}
 	p.site = pages.New(pages.Site{
 		Options: o.Options, Realm: petcat.AccountRealm, Store: o.Store, Cookie: "petcat-account", CookieLife: petcat.CustomerIdle,
-		Path: Path + "/", Templates: embedded,
+		Path: Path + "/", Templates: embedded, MaxForm: 16 << 10,
 		Functions: template.FuncMap{"site": func() string { return "petcat" }},
 		Notices:   map[string]string{"edited": "The key was changed.", "asked": "Your request was sent. This page will show the answer."},
 		CheckHost: p.checkHost,

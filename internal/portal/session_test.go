@@ -1,7 +1,9 @@
 package portal
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -87,6 +89,45 @@ func TestBounds(t *testing.T) {
 	s.Clock.Advance(time.Minute)
 	customer.Get("").Want(http.StatusOK)
 	b.Post("sign-in", "token", s.Link(petcat.Subject{Account: a.ID})).WantGoesTo("")
+}
+
+// TestFormLimit: forms and queries are limited to 1 KiB without a session, and to 16 KiB with one.
+func TestFormLimit(t *testing.T) {
+	s := start(t)
+	for b, size := range map[*pagetest.Browser]int{s.Browser(): 1 << 10, signIn(s, s.Account("acme")): 12 << 10} {
+		b.Post("sign-in", "token", strings.Repeat("a", size-len("token="))).Want(http.StatusForbidden, "not whole")
+		b.Get("sign-in?" + strings.Repeat("a", size)).Want(http.StatusOK)
+		b.Post("sign-in", "token", strings.Repeat("a", 16<<10)).Want(http.StatusBadRequest, "too long")
+	}
+	s.Browser().Get("sign-in?"+strings.Repeat("a", 1<<10+1)).Want(http.StatusBadRequest, "too long")
+}
+
+// TestDisconnectedClient: an attempt counts even if its client disconnects, and is no failure of the
+// service.
+func TestDisconnectedClient(t *testing.T) {
+	var site http.Handler
+	s := start(t, func(o *Options) { site = New(*o) })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	send := func(ctx context.Context, method, path string) int {
+		token := strings.Repeat("a", 32)
+		r := httptest.NewRequestWithContext(ctx, method, "http://localhost/account/"+path+"?token="+token, nil)
+		r.AddCookie(&http.Cookie{Name: "petcat-account-d1", Value: token})
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, r)
+		return w.Code
+	}
+	for method, path := range map[string]string{http.MethodPost: "sign-in", http.MethodGet: "usage"} {
+		for range pages.FailuresPerMinute {
+			send(ctx, method, path)
+		}
+		if status := send(t.Context(), method, path); status != http.StatusTooManyRequests {
+			t.Errorf("%s: %d after many attempts", path, status)
+		}
+	}
+	if log := s.Log.String(); strings.Contains(log, "level=ERROR") {
+		t.Error(log)
+	}
 }
 
 // TestSecure: without TLS, the pages accept localhost alone; with TLS, any host, with a __Host-

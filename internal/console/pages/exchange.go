@@ -84,7 +84,9 @@ func (x *Exchange) fail(err error) {
 	public := petcat.Public(err)
 	status, message := httpapi.StatusOf(public.Code), public.Message
 	if status == http.StatusInternalServerError {
-		x.site.Logger.ErrorContext(x.R.Context(), "page failed", "method", x.R.Method, "path", x.R.URL.Path, "error", err)
+		if x.R.Context().Err() == nil { // else the client disconnected
+			x.site.Logger.ErrorContext(x.R.Context(), "page failed", "method", x.R.Method, "path", x.R.URL.Path, "error", err)
+		}
 		message = "something went wrong on our side; the server's log has the reason"
 		if id := x.W.Header().Get("X-Request-Id"); id != "" {
 			message = "something went wrong on our side; if it happens again, report the X-Request-Id " + id

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"context"
 	"crypto/rand"
 	"net/http"
 	"net/netip"
@@ -59,7 +60,8 @@ func (x *Exchange) SignedIn(change bool, next func() error) error {
 
 // findSession finds the session of a cookie, and records its use.
 func (x *Exchange) findSession(cookie string) error {
-	s, ctx, from := x.site, x.R.Context(), clientnet.Of(x.address())
+	// Attempts of clients that disconnect early are counted, too.
+	s, ctx, from := x.site, context.WithoutCancel(x.R.Context()), clientnet.Of(x.address())
 	if s.Strangers != nil && s.Strangers.Peek(from).Minute.Remaining() <= 0 {
 		return tooManyAttempts()
 	}
@@ -104,7 +106,7 @@ func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sig
 
 // signIn consumes the token of a link, and starts a session.
 func signIn(x *Exchange) error {
-	s, ctx, from := x.site, x.R.Context(), x.address()
+	s, ctx, from := x.site, context.WithoutCancel(x.R.Context()), x.address()
 	if s.Failures.Peek(clientnet.Of(from)).Minute.Remaining() <= 0 {
 		return tooManyAttempts()
 	}

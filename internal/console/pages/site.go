@@ -60,6 +60,7 @@ type Site struct {
 	Cookie     string // its name, without the deployment
 	CookieLife time.Duration
 	Path       string // below which the pages are, with a slash at both ends
+	MaxForm    int64  // maximum size of a form or a query in bytes
 	// Templates has html/site.html with the parts of the frame, and html/*.html with the pages.
 	Templates fs.FS
 	Functions template.FuncMap  // of the templates, beside those of all sites
@@ -140,21 +141,30 @@ var notices = map[string]string{ //nolint:gochecknoglobals // a constant
 	"ended":    "Your session has ended. Sign in with a new link.",
 }
 
-// maxForm is far above the size of the largest form, a category with a long description, in bytes.
-const maxForm = 256 << 10
+// maxStrangerForm is the MaxForm of requests without a session's cookie, enough to sign in. A form
+// takes many times its size in memory, and only users know the cookie's name.
+const maxStrangerForm = 1 << 10
 
 // ServeHTTP implements [http.Handler].
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
+	limit := s.MaxForm
+	if _, err := r.Cookie(s.cookieName()); err != nil {
+		limit = maxStrangerForm
+	}
 	err := s.CheckHost(HostOf(r.Host))
-	if err == nil && s.origins.Check(r) != nil {
+	switch {
+	case err != nil:
+	case s.origins.Check(r) != nil:
 		err = petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin; make the change on this site's own page")
+	case int64(len(r.URL.RawQuery)) > limit:
+		err = petcat.Errorf(petcat.CodeInvalidField, "the address is too long; open the page from the start")
 	}
 	if err != nil {
 		(&Exchange{W: w, R: r, site: s}).fail(err)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	s.mux.ServeHTTP(w, r)
 }
 
