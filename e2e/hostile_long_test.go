@@ -5,10 +5,12 @@ package e2e
 import (
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,6 +34,12 @@ func floods() []flood {
 	const list = "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\n\r\n"
 	const announced = "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\nContent-Length: 1000000\r\n\r\n{"
 	const document = "GET /openapi.json HTTP/1.1\r\nHost: pets\r\n\r\n"
+	conditional := strings.TrimSuffix(document, "\r\n") + "If-None-Match: " + strings.Repeat(`"",`, 5000) + "\r\n\r\n"
+	form := names(9000, func(name string) string { return name + "=%22%22%22%22%22&" })
+	post := fmt.Sprintf("POST /account/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", len(form), form)
+	trailer := h2Field("trailer", names(3000, func(name string) string { return name + "," }))
+	headers := names(350, func(name string) string { return h2Field(name, "") })
+	query := "/account/sign-in?" + names(3000, func(name string) string { return name + "&" })
 	return []flood{
 		{name: "silent"},
 		{name: "slow headers", say: "GET / HT", drip: "x"},
@@ -41,9 +49,14 @@ func floods() []flood {
 		{name: "resetting", say: list, resets: true},
 		{name: "guessing keys", say: strings.Repeat(strings.Replace(list, "KEY", "pck_live_wrong", 1), 50), reads: true},
 		{name: "TLS without a handshake", protocol: "http/1.1", silent: true},
-		{name: "HTTP/2 never reading", protocol: "h2", say: h2Hello(0) + h2Requests(100, false)},
+		{name: "HTTP/2 never reading", protocol: "h2", say: h2Hello(0) + h2Requests(100, "/openapi.json", "", false)},
 		{name: "HTTP/2 unfinished frame", protocol: "h2", say: h2Hello(65_535) + h2Frame(0, 0, 1, strings.Repeat("x", 1_000_000))[:900_000]},
-		{name: "HTTP/2 cancelling", protocol: "h2", say: h2Hello(65_535) + h2Requests(1000, true), reads: true},
+		{name: "HTTP/2 cancelling", protocol: "h2", say: h2Hello(65_535) + h2Requests(1000, "/openapi.json", "", true), reads: true},
+		{name: "HTTP/2 trailers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", trailer, false)},
+		{name: "HTTP/2 tiny headers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", headers, false)},
+		{name: "entity tags", say: strings.Repeat(conditional, 16), reads: true},
+		{name: "forms", say: post},
+		{name: "HTTP/2 queries", protocol: "h2", say: h2Hello(0) + h2Requests(8, query, "", false)},
 	}
 }
 
@@ -51,15 +64,16 @@ func floods() []flood {
 // logged, memory is bounded, and everything is released afterwards.
 func TestHostileFloods(t *testing.T) {
 	count := int(envNumber(t, "PETCAT_CONNECTIONS", 2000))
-	memory := float64(256<<20 + count<<17) // 128 KiB for each: 506 MiB for 2,000
+	// The requests in progress, with garbage, and 128 KiB for each connection: 634 MiB for 2,000.
+	memory := float64(384<<20 + count<<17)
 	for _, f := range floods() {
 		t.Run(f.name, func(t *testing.T) {
 			place := directory(t)
 			good, free := newKey(t, place, "good", unlimited...), newKey(t, place, "free", "free")
-			var flags []string
+			flags := []string{"--customer-pages"}
 			if f.protocol != "" {
 				certFile, keyFile := writeCertificate(t, t.TempDir(), "petcat")
-				flags = []string{"--tls-cert", certFile, "--tls-key", keyFile}
+				flags = append(flags, "--tls-cert", certFile, "--tls-key", keyFile)
 			}
 			n := serve(t, place, flags...)
 			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
@@ -188,19 +202,38 @@ func h2Hello(window uint32) string {
 	return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + h2Frame(4, 0, 0, string(binary.BigEndian.AppendUint32([]byte{0, 4}, window)))
 }
 
-// h2Requests requests documents on separate streams, and optionally cancels each.
-func h2Requests(count int, cancelled bool) string {
+// h2Requests sends GET requests on separate streams, with further fields, and optionally cancels each.
+func h2Requests(count int, path, fields string, cancelled bool) string {
+	block := h2Field(":method", "GET") + h2Field(":scheme", "https") + h2Field(":authority", "pets") + h2Field(":path", path) + fields
 	var all strings.Builder
 	for i := range count {
-		block := ""
-		for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "pets"}, {":path", "/openapi.json"}} {
-			// Literal, not indexed, and short.
-			block += "\x00" + string(rune(len(field[0]))) + field[0] + string(rune(len(field[1]))) + field[1]
-		}
 		all.WriteString(h2Frame(1, 5, uint32(2*i+1), block)) // headers, end of the stream
 		if cancelled {
 			all.WriteString(h2Frame(3, 0, uint32(2*i+1), "\x00\x00\x00\x08"))
 		}
+	}
+	return all.String()
+}
+
+// h2Field returns a header as a literal that is not indexed.
+func h2Field(name, value string) string {
+	field := []byte{0}
+	for _, text := range []string{name, value} {
+		if n := len(text); n < 127 {
+			field = append(field, byte(n))
+		} else {
+			field = binary.AppendUvarint(append(field, 127), uint64(n-127))
+		}
+		field = append(field, text...)
+	}
+	return string(field)
+}
+
+// names joins texts that contain distinct short names.
+func names(count int, text func(name string) string) string {
+	var all strings.Builder
+	for i := range count {
+		all.WriteString(text(strconv.FormatInt(int64(36+i), 36)))
 	}
 	return all.String()
 }
