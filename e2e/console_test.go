@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -110,6 +111,8 @@ func TestAdminListener(t *testing.T) {
 	for host, status := range map[string]int{"localhost:1": http.StatusOK, "evil.example": http.StatusForbidden, "localhost.evil.example": http.StatusForbidden} {
 		a, err := try(http.DefaultClient, http.MethodGet, n.admin+"/console/sign-in", nil, func(r *http.Request) { r.Host = host })
 		must(t, err)
-		a.want(t, status)
+		if a.want(t, status); strings.Contains(fmt.Sprint(a.Header, string(a.body)), "evil") {
+			t.Errorf("the response to %s contains the Host: %s", host, a.body)
+		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestSecretsAreNowhere sends a key in every wrong way, and searches all output and files for it, and for
-// the database password.
+// TestSecretsAreNowhere sends a key in every wrong way, and searches all output and files for it, for the
+// database password, and for the secrets of operators.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Parallel()
 	const password = "hunter2hunter2"
@@ -25,7 +25,10 @@ func TestSecretsAreNowhere(t *testing.T) {
 		revoked := petcatJSON[key](t, place, "key", "create", "acme")
 		petcat(t, place, "key", "revoke", revoked.ID, "--yes")
 		n := serve(t, place, "--log-level", "debug")
-		secrets := []string{randomOf(k), randomOf(revoked), password}
+		ci := petcatJSON[struct{ Token string }](t, place, "operator", "token", "create", "ci", "--role", "admin").Token
+		link, err := url.Parse(n.signInLink("bob", "viewer"))
+		must(t, err)
+		secrets := []string{randomOf(k), randomOf(revoked), password, ci, link.Fragment}
 		clean := func(where, text string) {
 			t.Helper()
 			for _, secret := range secrets {
@@ -52,15 +55,22 @@ func TestSecretsAreNowhere(t *testing.T) {
 				clean(name, strings.Join(values, ","))
 			}
 		}
+		for token, status := range map[string]int{ci: http.StatusOK, ci + "x": http.StatusUnauthorized} {
+			a, err := try(http.DefaultClient, http.MethodGet, n.admin+"/admin/v1/accounts", nil, by(token))
+			must(t, err)
+			clean("the management API", string(a.want(t, status).body))
+		}
 		clean("the metrics", string(n.ask("/metrics").body))
 		ada := n.signIn("ada", "admin")
-		for _, path := range []string{"/console/", "/console/accounts", "/console/keys/" + k.ID, "/console/settings", "/console/audit"} {
+		for _, path := range []string{"/console/", "/console/accounts", "/console/keys/" + k.ID, "/console/settings", "/console/audit", "/console/operators"} {
 			clean(path, ada.get(path))
 		}
 		admin, err := url.Parse(n.admin)
 		must(t, err)
 		secrets = append(secrets, ada.client.Jar.Cookies(admin)[0].Value)
-		for _, args := range [][]string{{"config"}, {"doctor"}, {"key", "list", "--json"}, {"account", "show", "acme", "--json"}, {"audit", "list", "--json"}} {
+		clean("a refused sign-in", ada.post("/console/sign-in", http.StatusForbidden, "token", link.Fragment+"x"))
+		clean("a sign-in", ada.post("/console/sign-in", http.StatusOK, "token", link.Fragment))
+		for _, args := range [][]string{{"config"}, {"doctor"}, {"key", "list", "--json"}, {"operator", "token", "list", "--json"}, {"account", "show", "acme", "--json"}, {"audit", "list", "--json"}} {
 			o := run(t, placed(place, args...)...)
 			clean(strings.Join(args, " "), o.stdout+o.stderr)
 		}

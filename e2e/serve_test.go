@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -62,11 +66,13 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// TestEveryStatus causes every status of the API. The client checks the form of each response.
+// TestEveryStatus causes every status in the OpenAPI document, except those of a slow body, an ended
+// operation and a fault. The client checks the form of each response. No document contains the Host.
 func TestEveryStatus(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
-	k := newKey(t, place, "acme", unlimited...)
+	k, small := newKey(t, place, "acme", unlimited...), newKey(t, place, "small", limited("1", "1")...)
+	reader := petcatJSON[key](t, place, "key", "create", "acme", "--read-only")
 	n := serve(t, place)
 	post := func(body string, changes ...change) *answer {
 		t.Helper()
@@ -77,7 +83,12 @@ func TestEveryStatus(t *testing.T) {
 	if a := n.create(k.Key, "dog", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || len(n.categories(k.Key)) != 1 {
 		t.Errorf("headers of a replay: %v", a.Header)
 	}
+	n.create(k.Key, "cat").want(t, http.StatusCreated)
+	n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
+	var refused *answer
+	eventually(t, "the quota is used up", func() bool { refused = n.list(small.Key); return refused.StatusCode != http.StatusOK })
 	get := func(path string, changes ...change) *answer { return n.do(http.MethodGet, path, "", changes...) }
+	seen := []int{http.StatusOK, http.StatusCreated, http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusServiceUnavailable}
 	for _, c := range []struct {
 		a      *answer
 		status int
@@ -99,14 +110,28 @@ func TestEveryStatus(t *testing.T) {
 		{get("/v1/categories/99", by(k.Key)), http.StatusNotFound, rules.CodeNotFound},
 		{n.do(http.MethodPut, "/v1/categories", "{}", by(k.Key)), http.StatusMethodNotAllowed, rules.CodeMethodNotAllowed},
 		{n.do(http.MethodPatch, "/v1/categories/1", `{"name":"x"}`, by(k.Key), header("If-Match", `"other"`)), http.StatusPreconditionFailed, rules.CodePreconditionFailed},
+		{n.do(http.MethodDelete, "/v1/categories/1", "", by(k.Key)), http.StatusConflict, rules.CodeCategoryInUse},
+		{n.do(http.MethodDelete, "/v1/categories/2", "", by(k.Key)), http.StatusNoContent, ""},
+		{n.list(k.Key, header("If-None-Match", "*")), http.StatusNotModified, ""},
+		{n.create(reader.Key, "fish"), http.StatusForbidden, rules.CodeForbidden},
+		{refused, http.StatusTooManyRequests, rules.CodeDailyQuotaExceeded},
 		{get("/nothing"), http.StatusNotFound, rules.CodeNotFound},
 		{get("/metrics"), http.StatusNotFound, rules.CodeNotFound},
 		{get("/readyz"), http.StatusNotFound, rules.CodeNotFound},
 	} {
 		c.a.wantError(t, c.status, c.code)
+		seen = append(seen, c.status)
 	}
 	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/postman.json", "/llms.txt", "/docs", "/docs/getting-started", "/livez"} {
-		get(path).want(t, http.StatusOK)
+		a := get(path, func(r *http.Request) { r.Host = "evil.example" }).want(t, http.StatusOK)
+		if strings.Contains(fmt.Sprint(a.Header, string(a.body)), "evil.example") {
+			t.Errorf("%s contains the Host: %v", path, a.Header)
+		}
+	}
+	for _, text := range regexp.MustCompile(`"([2-5]\d\d)":`).FindAllStringSubmatch(string(get("/openapi.json").body), -1) {
+		if status, err := strconv.Atoi(text[1]); err != nil || !slices.Contains(seen, status) {
+			t.Errorf("no response has the status %s", text[1])
+		}
 	}
 }
 

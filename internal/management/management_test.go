@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -35,7 +36,8 @@ type service struct {
 	clock  *clocktest.Manual
 	store  *sqlite.Store
 	server http.Handler
-	token  string // for the next requests
+	token  string       // for the next requests
+	said   bytes.Buffer // the log and all responses
 }
 
 func start(t *testing.T) *service {
@@ -57,7 +59,7 @@ func (s *service) serve(store petcat.ManagementStore) http.Handler {
 		Store: store, Keys: petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}, Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600, ratelimit.MaxAddresses),
 		Backups:      func(context.Context) ([]any, error) { return []any{}, nil },
 		CustomerLink: func(token petcat.Secret) string { return "https://api.example.com/account#" + token.Reveal() },
-		Clock:        s.clock, Logger: slog.New(slog.DiscardHandler),
+		Clock:        s.clock, Logger: slog.New(slog.NewTextHandler(&s.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 }
 
@@ -102,6 +104,7 @@ func (s *service) call(method, path, body string, headers ...string) answer {
 	s.server.ServeHTTP(w, r)
 	a := answer{status: w.Code, header: w.Header()}
 	text := w.Body.Bytes()
+	fmt.Fprintln(&s.said, a.header, w.Body)
 	if bytes.HasPrefix(text, []byte("[")) {
 		must(s.t, json.Unmarshal(text, &a.list))
 	} else {
@@ -273,12 +276,12 @@ func TestOtherOperations(t *testing.T) {
 }
 
 // TestTokens checks that requests need a token, that a viewer cannot change anything, and that
-// guessing is rate-limited.
+// guessing is rate-limited. No response and no log line contains a token.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	admin := s.token
-	s.token = s.newToken("dashboard", "viewer")
+	admin, viewer := s.token, s.newToken("dashboard", "viewer")
+	s.token = viewer
 	s.want(s.call("GET", "/accounts", ""), 200, "")
 	s.want(s.call("POST", "/keys/find", `{"text":"no key"}`), 200, "")
 	s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 403, "forbidden")
@@ -307,4 +310,9 @@ func TestTokens(t *testing.T) {
 	}
 	s.token = admin
 	s.want(s.call("GET", "/accounts", ""), 200, "")
+	for _, token := range []string{admin, viewer, "pct_guess"} {
+		if strings.Contains(s.said.String(), token) {
+			t.Errorf("a response or the log contains the token %s", token)
+		}
+	}
 }

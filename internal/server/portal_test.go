@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -22,11 +23,14 @@ func TestCustomerPages(t *testing.T) {
 	} {
 		n := startTestNode(t, func(o *Options) { o.Settings.CustomerPages, o.Settings.PublicURL = c.pages, c.publicURL })
 		for method, want := range map[string]int{http.MethodGet: c.get, http.MethodPost: c.post} {
-			r := httptest.NewRequestWithContext(t.Context(), method, "http://api.example.com/account/sign-in", strings.NewReader("token=x"))
+			r := httptest.NewRequestWithContext(t.Context(), method, "http://www.evil.example/account/sign-in", strings.NewReader("token=x"))
 			w := httptest.NewRecorder()
 			n.api.Handler.ServeHTTP(w, r)
 			if w.Code != want {
 				t.Errorf("%s, %s: %d, want %d", name, method, w.Code, want)
+			}
+			if strings.Contains(fmt.Sprint(w.Header(), w.Body), "evil") {
+				t.Errorf("%s, %s: the response contains the Host: %v %s", name, method, w.Header(), w.Body)
 			}
 		}
 	}
