@@ -1,43 +1,11 @@
 package e2e
 
 import (
-	"fmt"
-	"net/http"
 	"strconv"
 	"testing"
 
 	rules "petcat"
 )
-
-// TestPlans: the first response has the numbers of the plan.
-func TestPlans(t *testing.T) {
-	t.Parallel()
-	place := directory(t)
-	plans := []struct {
-		flags             []string
-		perMinute, perDay int
-	}{
-		{[]string{"free"}, 60, 1_000},
-		{[]string{"pro"}, 300, 10_000},
-		{[]string{"business"}, 1_000, 100_000},
-		{limited("70", "77"), 70, 77},
-	}
-	keys := make([]key, len(plans))
-	for i, plan := range plans {
-		keys[i] = newKey(t, place, plan.flags[0], plan.flags...)
-	}
-	n := serve(t, place)
-	for i, plan := range plans {
-		a := n.list(keys[i].Key).want(t, http.StatusOK)
-		if a.number(t, "X-RateLimit-Limit") != int64(plan.perMinute) || a.number(t, "X-RateLimit-Remaining") != int64(plan.perMinute)-1 {
-			t.Errorf("%s: %v", plan.flags[0], a.Header)
-		}
-		want := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, plan.perMinute, plan.perDay)
-		if got := a.Header.Get("RateLimit-Policy"); got != want {
-			t.Errorf("%s: RateLimit-Policy %s, want %s", plan.flags[0], got, want)
-		}
-	}
-}
 
 // TestLimitsAreExact: many concurrent clients with the two keys of one account are admitted exactly the
 // quota of each minute and day.
