@@ -84,7 +84,8 @@ func TestRollingUpgrade(t *testing.T) {
 					return
 				default:
 				}
-				a, err := counted(client, http.MethodPost, address+"/v1/categories", fmt.Sprintf(`{"name":"user %d, category %d"}`, u, i), by(k.Key))
+				name := fmt.Sprintf("user-%d-%d", u, i)
+				a, err := counted(client, http.MethodPost, address+"/v1/categories", fmt.Sprintf(`{"name":%q}`, name), by(k.Key), header("Idempotency-Key", name))
 				if err != nil {
 					t.Errorf("a create failed: %v", err)
 					return
