@@ -25,13 +25,13 @@ const (
 	idleTimeout    = time.Minute
 	// headerBytes is MaxHeaderBytes. Over HTTP/1.1, net/http accepts 4 KiB more. The limit is
 	// low because a header of one byte can use a hundred bytes of memory.
-	headerBytes = 12 << 10
+	headerBytes = 8 << 10
 	// http2StallTimeout ends connections whose clients stop reading. The timeouts above end
 	// only streams.
 	http2StallTimeout = 15 * time.Second
 	// http2Streams limits the memory of a connection whose client reads no responses: a
 	// stream takes about 15 KB.
-	http2Streams = 8
+	http2Streams = 4
 	// http2Window is the receive window of a connection in bytes, the minimum of HTTP/2.
 	// Unread data stays in memory.
 	http2Window = 65_535
