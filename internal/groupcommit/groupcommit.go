@@ -10,6 +10,7 @@
 package groupcommit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,12 +76,7 @@ type waiter[Op any] struct {
 
 // New starts a Committer. Close ends it.
 func New[Op any](o Options[Op]) *Committer[Op] {
-	if o.Queue == 0 {
-		o.Queue = DefaultQueue
-	}
-	if o.MaxGroup == 0 {
-		o.MaxGroup = DefaultMaxGroup
-	}
+	o.Queue, o.MaxGroup = cmp.Or(o.Queue, DefaultQueue), cmp.Or(o.MaxGroup, DefaultMaxGroup)
 	if o.Owner == nil {
 		o.Owner = func(Op) uint64 { return 0 }
 	}
