@@ -52,7 +52,7 @@ type Database interface {
 	Change(ctx context.Context, w Work, fn func(*Tx) error) error
 	// Create commits the creation of a category, together with other creates.
 	Create(ctx context.Context, c *Create) error
-	// Write is Change without the lock on the counter row.
+	// Write is Change without the lock on the counter row. A failover to a standby may lose it.
 	Write(ctx context.Context, doing string, fn func(Conn) error) error
 	// Read runs fn, which reads a few rows. It may run fn more than once.
 	Read(ctx context.Context, doing string, fn func(Conn) error) error
