@@ -100,26 +100,78 @@ type AccountSummary struct {
 	Today, Refused int64     // requests that were admitted today, and rejected
 }
 
+// AccountEdit changes an account. Nil leaves a value as it is.
+type AccountEdit struct {
+	Name *AccountName
+	Plan *PlanEdit
+}
+
+// PlanEdit changes an account's subscription. What is nil stays as it is, but another plan begins
+// with its own quota.
+type PlanEdit struct {
+	Plan              *Plan
+	PerMinute, PerDay *int64
+}
+
+// Apply returns the account after the change, or an [Error] with [CodeInvalidField].
+func (e AccountEdit) Apply(a Account) (Account, error) {
+	if e.Name != nil {
+		a.Name = string(*e.Name)
+	}
+	if e.Plan == nil {
+		return a, nil
+	}
+	plan, quota := a.Plan, Quota{}
+	if e.Plan.Plan != nil {
+		plan = *e.Plan.Plan
+	}
+	if plan == Enterprise && a.Plan == Enterprise {
+		quota = a.Quota
+	}
+	if e.Plan.PerMinute != nil {
+		quota.PerMinute = *e.Plan.PerMinute
+	}
+	if e.Plan.PerDay != nil {
+		quota.PerDay = *e.Plan.PerDay
+	}
+	s, err := ParseSubscription(string(plan), quota.PerMinute, quota.PerDay)
+	if err != nil {
+		return Account{}, err
+	}
+	a.Plan, a.Quota = s.Plan(), s.Quota()
+	return a, nil
+}
+
+// EditName returns an edit of an account's name.
+func EditName(name AccountName) AccountEdit { return AccountEdit{Name: &name} }
+
+// EditPlan returns an edit of an account's subscription.
+func EditPlan(s Subscription) AccountEdit {
+	plan, quota := s.Plan(), s.Quota()
+	if plan != Enterprise {
+		return AccountEdit{Plan: &PlanEdit{Plan: &plan}}
+	}
+	return AccountEdit{Plan: &PlanEdit{Plan: &plan, PerMinute: &quota.PerMinute, PerDay: &quota.PerDay}}
+}
+
 // AccountStore keeps accounts. Every change commits together with its audit
 // entry, and reaches the servers as an [AccessChange].
 type AccountStore interface {
 	// CreateAccount returns an [Error] with [CodeInvalidField] if an open account
 	// already has the name.
-	CreateAccount(ctx context.Context, by Actor, name AccountName, s Subscription) (Account, error)
+	CreateAccount(ctx context.Context, by Author, name AccountName, s Subscription) (Result[Account], error)
 	// FindAccount finds an account by id or name; open accounts take precedence. It
 	// returns an [Error] with [CodeNotFound].
 	FindAccount(ctx context.Context, ref string) (Account, error)
 	// EachAccount calls fn for every account, by id ascending, closed ones
 	// included, and stops at the first error that fn returns.
 	EachAccount(ctx context.Context, fn func(Account) error) error
-	// RenameAccount renames an account. It returns an [Error] with [CodeInvalidField] if the
-	// account is closed, or if another open account has the name.
-	RenameAccount(ctx context.Context, by Actor, id AccountID, name AccountName) (Account, error)
-	// ChangeSubscription changes the plan of an account immediately. Used quota stays
-	// used. It returns an [Error] with [CodeInvalidField] if the account is closed.
-	ChangeSubscription(ctx context.Context, by Actor, id AccountID, s Subscription) (Account, error)
+	// EditAccount changes the name or the plan of an account, or both, immediately. Used quota
+	// stays used. It returns an [Error] with [CodeInvalidField] if the account is closed, or if
+	// another open account has the name.
+	EditAccount(ctx context.Context, by Author, id AccountID, e AccountEdit) (Result[Account], error)
 	// CloseAccount closes an account permanently and revokes its keys. It is idempotent.
-	CloseAccount(ctx context.Context, by Actor, id AccountID) (Account, error)
+	CloseAccount(ctx context.Context, by Author, id AccountID) (Result[Account], error)
 	// AccountPage returns a page of accounts. As in all lists, a page with fewer entries than
 	// the limit is the last one.
 	AccountPage(ctx context.Context, q AccountQuery) ([]Account, error)

@@ -1,7 +1,6 @@
 package petcat
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -46,41 +45,3 @@ func fingerprint(op OperationID, text string, numbers ...int64) [sha256.Size]byt
 	}
 	return sha256.Sum256(append(data, text...))
 }
-
-// Once is the idempotency key of an operator's or a customer's change.
-type Once struct {
-	By      Actor // the author of the change
-	Key     IdempotencyKey
-	Request string // identifies the requested change
-}
-
-// Fingerprint returns a SHA-256 of the requested change.
-func (o Once) Fingerprint() [sha256.Size]byte { return sha256.Sum256([]byte(o.Request)) }
-
-type onceKey struct{}
-
-// WithOnce returns a context with which a store makes a change by an actor only once for the
-// Idempotency-Key that was sent. A repeated change returns an error with a [RepeatedError] in its
-// chain; a different request with the same key, an [Error] with [CodeIdempotencyKeyReused].
-// Without a key, WithOnce returns ctx; for an invalid one, an [Error] with [CodeInvalidField].
-func WithOnce(ctx context.Context, by Actor, sent, request string) (context.Context, error) {
-	if sent == "" {
-		return ctx, nil
-	}
-	key, err := ParseIdempotencyKey(sent)
-	return context.WithValue(ctx, onceKey{}, Once{By: by, Key: key, Request: request}), err
-}
-
-// OnceFrom returns the Once that [WithOnce] added to a context, or the zero value.
-func OnceFrom(ctx context.Context) Once {
-	o, _ := ctx.Value(onceKey{}).(Once)
-	return o
-}
-
-// RepeatedError is the error for a change that was already made.
-type RepeatedError struct {
-	Subject string // of its audit entry, such as the id of the created account
-}
-
-// Error returns the text for the log.
-func (e *RepeatedError) Error() string { return "it was made before: " + e.Subject }

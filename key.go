@@ -285,6 +285,9 @@ func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err er
 	return old, successor, nil
 }
 
+// RotatedKey is a replaced key and its successor.
+type RotatedKey struct{ Old, New Key }
+
 // KeyAction is a change of a key's state.
 type KeyAction string
 
@@ -335,10 +338,16 @@ func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, 
 	return KeyEdit{label: label, expiresAt: expiresAt}, terms.check(now)
 }
 
-// Apply returns the key after the change. A revoked key is an [Error] with [CodeInvalidField].
-func (e KeyEdit) Apply(k Key) (Key, error) {
-	if !k.RevokedAt.IsZero() {
+// Apply returns the key after the change at now. A revoked or replaced key is an [Error] with
+// [CodeInvalidField], and so is another expiry for an expired key: it never works again.
+func (e KeyEdit) Apply(k Key, now time.Time) (Key, error) {
+	switch {
+	case !k.RevokedAt.IsZero():
 		return Key{}, Errorf(CodeInvalidField, "the key %s was revoked permanently; create a new key instead", k.ID)
+	case k.Successor != 0:
+		return Key{}, Errorf(CodeInvalidField, "the key %s was replaced by %s; change that one instead", k.ID, k.Successor)
+	case e.expiresAt != nil && k.State(now) == KeyExpired:
+		return Key{}, Errorf(CodeInvalidField, "the key %s has expired; create a new key instead", k.ID)
 	}
 	if e.label != nil {
 		k.Label = *e.label
@@ -366,20 +375,20 @@ const MaxCustomerKeys = 100
 type KeyStore interface {
 	// CreateKey returns an [Error] with [CodeNotFound] if there is no such account, and with
 	// [CodeInvalidField] if it is closed, or if its customer already has [MaxCustomerKeys].
-	CreateKey(ctx context.Context, by Actor, k NewKey) (Key, error)
+	CreateKey(ctx context.Context, by Author, k NewKey) (Result[Key], error)
 	// FindKey returns an [Error] with [CodeNotFound] if there is no such key.
 	FindKey(ctx context.Context, id KeyID) (Key, error)
 	// FindKeys returns the keys with these hashes, in their order. Unknown hashes are skipped.
 	FindKeys(ctx context.Context, hashes []KeyHash) ([]Key, error)
-	// RotateKey returns the new key. See [Rotation.Apply]. It returns an
+	// RotateKey returns both keys. See [Rotation.Apply]. It returns an
 	// [Error] with [CodeNotFound] or [CodeInvalidField].
-	RotateKey(ctx context.Context, by Actor, r Rotation) (Key, error)
+	RotateKey(ctx context.Context, by Author, r Rotation) (Result[RotatedKey], error)
 	// ChangeKey returns the key after the action. See [KeyAction.Apply]. It
 	// returns an [Error] with [CodeNotFound] or [CodeInvalidField].
-	ChangeKey(ctx context.Context, by Actor, id KeyID, a KeyAction) (Key, error)
+	ChangeKey(ctx context.Context, by Author, id KeyID, a KeyAction) (Result[Key], error)
 	// EditKey returns the key after the change. See [KeyEdit.Apply]. It returns the same errors
 	// as ChangeKey.
-	EditKey(ctx context.Context, by Actor, id KeyID, e KeyEdit) (Key, error)
+	EditKey(ctx context.Context, by Author, id KeyID, e KeyEdit) (Result[Key], error)
 	// KeyPage returns a page of keys.
 	KeyPage(ctx context.Context, q KeyQuery) ([]Key, error)
 }

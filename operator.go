@@ -69,7 +69,7 @@ type Operator struct {
 type OperatorStore interface {
 	// CreateOperator creates an operator with a sign-in link, which expires after [LinkLife].
 	// It returns an [Error] with [CodeInvalidField] if the name is taken.
-	CreateOperator(ctx context.Context, by Actor, name OperatorName, role Role, link TokenHash) (Operator, error)
+	CreateOperator(ctx context.Context, by Author, name OperatorName, role Role, link TokenHash) (Result[Operator], error)
 	// Operators returns all operators by name.
 	Operators(ctx context.Context) ([]Operator, error)
 	// RemoveOperator removes an operator with their sessions and link. It returns an [Error]

@@ -94,7 +94,8 @@ func createAccount(c *call) error {
 	if err != nil {
 		return usage(err)
 	}
-	a, err := c.CreateAccount(c.ctx(), actor(), name, subscription)
+	made, err := c.CreateAccount(c.ctx(), petcat.By(actor()), name, subscription)
+	a := made.Value
 	return c.printPlan(err, a, "Create its API key with: petcat key create "+a.ID.String())
 }
 
@@ -127,7 +128,8 @@ func renameAccount(c *call, a petcat.Account) error {
 	if err != nil {
 		return usage(err)
 	}
-	renamed, err := c.RenameAccount(c.ctx(), actor(), a.ID, name)
+	edited, err := c.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditName(name))
+	renamed := edited.Value
 	return c.done(err, representation.Account(renamed), "%s is renamed to %s.", accountTitle(a), renamed.Name)
 }
 
@@ -143,8 +145,8 @@ func setPlan(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
-	a, err = c.ChangeSubscription(c.ctx(), actor(), a.ID, subscription)
-	return c.printPlan(err, a, "Requests that were already counted stay counted.")
+	edited, err := c.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditPlan(subscription))
+	return c.printPlan(err, edited.Value, "Requests that were already counted stay counted.")
 }
 
 // printPlan prints the plan of an account, and more.
@@ -159,8 +161,8 @@ func closeAccount(c *call, a petcat.Account) error {
 	if err := c.confirm(c.is("yes"), "Permanently close %s in %s and revoke its keys?", accountTitle(a), place(c.settings)); err != nil {
 		return err
 	}
-	a, err := c.CloseAccount(c.ctx(), actor(), a.ID)
-	return c.done(err, representation.Account(a), "%s is closed, and its keys are revoked.", accountTitle(a))
+	closed, err := c.CloseAccount(c.ctx(), petcat.By(actor()), a.ID)
+	return c.done(err, representation.Account(closed.Value), "%s is closed, and its keys are revoked.", accountTitle(a))
 }
 
 func linkAccount(c *call, a petcat.Account) error {

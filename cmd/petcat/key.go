@@ -169,13 +169,14 @@ func createKey(c *call, a petcat.Account) error {
 		return usage(err)
 	}
 	return c.showOnce(func() (secretive, error) {
-		k, err := c.CreateKey(c.ctx(), actor(), asked)
+		made, err := c.CreateKey(c.ctx(), petcat.By(actor()), asked)
+		k := made.Value
 		return secretive{
 			record:   append(c.keyRecord(k), kv("key", secret.Reveal())),
 			sentence: fmt.Sprintf("%s is a key of %s. Store it now: it will not be shown again.", k.ID, accountTitle(a)),
 			secret:   secret.Reveal(),
 			undo: func() error {
-				_, err := c.ChangeKey(c.ctx(), actor(), k.ID, petcat.RevokeKey)
+				_, err := c.ChangeKey(c.ctx(), petcat.By(actor()), k.ID, petcat.RevokeKey)
 				return err
 			},
 			remedy: fmt.Sprintf("revoke %s", k.ID),
@@ -211,19 +212,16 @@ func rotateKey(c *call) error {
 		return usage(err)
 	}
 	return c.showOnce(func() (secretive, error) {
-		k, err := c.RotateKey(c.ctx(), actor(), asked)
+		made, err := c.RotateKey(c.ctx(), petcat.By(actor()), asked)
 		if err != nil {
 			return secretive{}, err
 		}
-		rotated, _, err := asked.Apply(old, k.CreatedAt)
-		if err != nil { // another command has changed the key
-			rotated = old
-		}
+		k, rotated := made.Value.New, made.Value.Old
 		return secretive{
 			record:   append(c.keyRecord(k), record{kv("key", secret.Reveal()), kv("replaces", old.ID), kv("replaced_until", rotated.ExpiresAt)}...),
 			sentence: fmt.Sprintf("%s replaces %s, which works until %s. Store it now: it will not be shown again.", k.ID, old.ID, timestamp(rotated.ExpiresAt)),
 			secret:   secret.Reveal(),
-			undo:     func() error { return c.UndoRotation(c.ctx(), actor(), old) },
+			undo:     func() error { return c.UndoRotation(c.ctx(), petcat.By(actor()), old) },
 			remedy:   fmt.Sprintf("rotate %s to get another secret", k.ID),
 		}, nil
 	})
@@ -241,7 +239,8 @@ func revokeKey(c *call) error {
 }
 
 func (c *call) changeKey(action petcat.KeyAction) error {
-	k, err := c.ChangeKey(c.ctx(), actor(), c.keyID(), action)
+	changed, err := c.ChangeKey(c.ctx(), petcat.By(actor()), c.keyID(), action)
+	k := changed.Value
 	return c.done(err, c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
 }
 

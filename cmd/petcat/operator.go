@@ -149,8 +149,8 @@ func createOperator(c *call, name petcat.OperatorName) error {
 		return err
 	}
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
-		o, err := c.CreateOperator(c.ctx(), actor(), name, role, link)
-		return operatorRecord(o), o.LinkEndsAt, err
+		made, err := c.CreateOperator(c.ctx(), petcat.By(actor()), name, role, link)
+		return operatorRecord(made.Value), made.Value.LinkEndsAt, err
 	}
 	return c.showLink(name, create, func() error { return c.RemoveOperator(c.ctx(), actor(), name) })
 }

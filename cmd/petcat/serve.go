@@ -167,7 +167,7 @@ func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, ope
 	}
 	_, err = n.Store().CreateLink(c.ctx(), actor(), petcat.Subject{Operator: devAccount}, forOperator.Hash)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
-		_, err = n.Store().CreateOperator(c.ctx(), actor(), devAccount, petcat.RoleAdmin, forOperator.Hash)
+		_, err = n.Store().CreateOperator(c.ctx(), petcat.By(actor()), devAccount, petcat.RoleAdmin, forOperator.Hash)
 	}
 	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }
@@ -189,7 +189,9 @@ func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
 		var free petcat.Subscription
 		if free, err = petcat.ParseSubscription(string(petcat.Free), 0, 0); err == nil {
-			account, err = n.Store().CreateAccount(c.ctx(), actor(), devAccount, free)
+			var made petcat.Result[petcat.Account]
+			made, err = n.Store().CreateAccount(c.ctx(), petcat.By(actor()), devAccount, free)
+			account = made.Value
 		}
 	}
 	if err != nil {
@@ -197,7 +199,7 @@ func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret
 	}
 	asked, key, err := c.keys(n.Store().Environment()).NewKey(account.ID, petcat.KeyTerms{Label: "made by petcat dev"}, c.now())
 	if err == nil {
-		_, err = n.Store().CreateKey(c.ctx(), actor(), asked)
+		_, err = n.Store().CreateKey(c.ctx(), petcat.By(actor()), asked)
 	}
 	if err != nil {
 		return account, key, err

@@ -23,7 +23,7 @@ type store interface { //nolint:interfacebloat // a sum of small ones
 	petcat.ManagementStore
 	petcat.OperatorStore
 	// UndoRotation restores a key to its state before a rotation, and revokes its successor.
-	UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error
+	UndoRotation(ctx context.Context, by petcat.Author, before petcat.Key) error
 	backup.Source
 	// Integrity returns one sentence for each damage that the database reports.
 	Integrity(ctx context.Context) (findings []string, err error)

@@ -67,9 +67,9 @@ func createAccount(t testing.TB, s database, name string) petcat.AccountID {
 	t.Helper()
 	free, err := petcat.ParseSubscription("free", 0, 0)
 	must(t, err)
-	a, err := s.CreateAccount(t.Context(), operator, petcat.AccountName(name), free)
+	made, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), free)
 	must(t, err)
-	return a.ID
+	return made.Value.ID
 }
 
 // leftOut are the tables that fill skips: tables with fixed rows, and tables that backups exclude.

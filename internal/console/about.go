@@ -101,29 +101,38 @@ func createOperator(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.newLink(name, func(link petcat.TokenHash) (time.Time, error) {
-		o, err := x.Store.CreateOperator(x.R.Context(), x.Actor(), name, role, link)
-		return o.LinkEndsAt, err
-	})
-}
-
-func linkOperator(x *exchange, name petcat.OperatorName) error {
-	return x.newLink(name, func(link petcat.TokenHash) (time.Time, error) {
-		return x.Store.CreateLink(x.R.Context(), x.Actor(), petcat.Subject{Operator: name}, link)
-	})
-}
-
-// newLink creates a link for an operator, and shows it once.
-func (x *exchange) newLink(name petcat.OperatorName, create func(link petcat.TokenHash) (endsAt time.Time, err error)) error {
 	token, err := petcat.GenerateToken(rand.Reader)
 	if err != nil {
 		return err
 	}
-	end, err := create(token.Hash)
+	made, err := x.Store.CreateOperator(x.R.Context(), x.Author(), name, role, token.Hash)
 	if err != nil {
 		return err
 	}
-	return x.Render("new-link", pages.View{Title: "Link of " + string(name), Section: "operators", Data: map[string]any{"Of": name, "EndsAt": end, "Link": SignInLink(x.URL, token.Secret)}})
+	if made.Replayed {
+		return x.GoTo("operators", "repeated")
+	}
+	return x.showLink(name, made.Value.LinkEndsAt, token.Secret)
+}
+
+func linkOperator(x *exchange, name petcat.OperatorName) error {
+	token, err := petcat.GenerateToken(rand.Reader)
+	if err != nil {
+		return err
+	}
+	end, err := x.Store.CreateLink(x.R.Context(), x.Actor(), petcat.Subject{Operator: name}, token.Hash)
+	if err != nil {
+		return err
+	}
+	return x.showLink(name, end, token.Secret)
+}
+
+// showLink shows the link of an operator once.
+func (x *exchange) showLink(name petcat.OperatorName, end time.Time, secret petcat.Secret) error {
+	return x.Render("new-link", pages.View{
+		Title: "Link of " + string(name), Section: "operators",
+		Data: map[string]any{"Of": name, "EndsAt": end, "Link": SignInLink(x.URL, secret)},
+	})
 }
 
 func confirmRemove(x *exchange, name petcat.OperatorName) error {

@@ -92,11 +92,11 @@ func createAccount(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	a, err := x.Store.CreateAccount(x.R.Context(), x.Actor(), name, subscription)
+	made, err := x.Store.CreateAccount(x.R.Context(), x.Author(), name, subscription)
 	if err != nil {
 		return err
 	}
-	return x.GoTo("accounts/"+a.ID.String(), "account")
+	return x.Made("accounts/"+made.Value.ID.String(), made.Replayed, "account")
 }
 
 // accountView is an account with a page of its keys.
@@ -131,7 +131,7 @@ func account(x *exchange, a petcat.Account) (err error) {
 func changePlan(x *exchange, a petcat.Account) error {
 	subscription, err := x.subscription()
 	if err == nil {
-		_, err = x.Store.ChangeSubscription(x.R.Context(), x.Actor(), a.ID, subscription)
+		_, err = x.Store.EditAccount(x.R.Context(), x.Author(), a.ID, petcat.EditPlan(subscription))
 	}
 	return x.Done(err, "accounts/"+a.ID.String(), "plan")
 }
@@ -148,7 +148,7 @@ func closeAccount(x *exchange, a petcat.Account) error {
 	if x.Value("typed") != strings.TrimSpace(a.Name) {
 		return petcat.Errorf(petcat.CodeInvalidField, "the typed text is not the account's name, so nothing was changed")
 	}
-	_, err := x.Store.CloseAccount(x.R.Context(), x.Actor(), a.ID)
+	_, err := x.Store.CloseAccount(x.R.Context(), x.Author(), a.ID)
 	return x.Done(err, "accounts/"+a.ID.String(), "closed")
 }
 

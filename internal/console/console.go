@@ -155,18 +155,18 @@ func (c *Console) routes() {
 		c.handle(pattern, false, page)
 	}
 	for pattern, change := range map[string]handle{
-		"POST accounts":                     withForm(accounts, once(createAccount), "plan"),
+		"POST accounts":                     withForm(accounts, createAccount, "plan"),
 		"POST accounts/{account}/plan":      withForm(account, on(findAccount, changePlan), "plan"),
 		"POST accounts/{account}/close":     withForm(closing, on(findAccount, closeAccount), "typed"),
-		"POST accounts/{account}/keys":      withForm(account, once(on(findAccount, createKey)), "expires"),
-		"POST keys/{key}/rotate":            withForm(key, once(on(findKey, rotateKey)), ""),
+		"POST accounts/{account}/keys":      withForm(account, on(findAccount, createKey), "expires"),
+		"POST keys/{key}/rotate":            withForm(key, on(findKey, rotateKey), ""),
 		"POST keys/{key}/disable":           withForm(key, on(findKey, changeKey(petcat.DisableKey, "disabled")), ""),
 		"POST keys/{key}/enable":            withForm(key, on(findKey, changeKey(petcat.EnableKey, "enabled")), ""),
 		"POST keys/{key}/revoke":            withForm(key, on(findKey, changeKey(petcat.RevokeKey, "revoked")), ""),
 		"POST bans/{key}/lift":              liftBan,
 		"POST requests/{request}/approve":   withForm(requests, approvePlan, ""),
 		"POST requests/{request}/decline":   withForm(requests, declinePlan, ""),
-		"POST operators":                    withForm(operators, once(createOperator), "name"),
+		"POST operators":                    withForm(operators, createOperator, "name"),
 		"POST operators/{operator}/link":    on(findOperator, linkOperator),
 		"POST operators/{operator}/remove":  on(findOperator, removeOperator),
 		"POST categories":                   withForm(categories, createCategory, "name"),
@@ -238,11 +238,6 @@ func on[T any](find func(*exchange) (T, error), h func(*exchange, T) error) hand
 // error that names no field is shown at field, or for "" at the top of the page.
 func withForm(page, change handle, field string) handle {
 	return func(x *exchange) error { return x.Again(change(x), field, func() error { return page(x) }) }
-}
-
-// once returns a handler that makes a change once for each form that a page showed.
-func once(change handle) handle {
-	return func(x *exchange) error { return x.Once(func() error { return change(x) }) }
 }
 
 // mayChange returns a handler for operators who may make changes.

@@ -73,7 +73,7 @@ func (s *service) link(name petcat.OperatorName, role petcat.Role) string {
 	s.T.Helper()
 	token, err := petcat.GenerateToken(rand.Reader)
 	pagetest.Must(s.T, err)
-	_, err = s.Store.CreateOperator(s.T.Context(), pagetest.CLI, name, role, token.Hash)
+	_, err = s.Store.CreateOperator(s.T.Context(), petcat.By(pagetest.CLI), name, role, token.Hash)
 	if petcat.CodeOf(err) == petcat.CodeInvalidField {
 		return s.Link(petcat.Subject{Operator: name})
 	}

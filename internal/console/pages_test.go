@@ -288,7 +288,7 @@ func TestOnce(t *testing.T) {
 	b.Post("accounts/acct_1/keys", "label", "backend", "once", "a2").Want(http.StatusOK, "key_1")
 	b.Post("accounts/acct_1/keys", "label", "backend", "once", "a2").WantGoesTo("keys/key_1?done=repeated")
 	b.Post("keys/key_1/rotate", "overlap", "1h", "once", "a3").Want(http.StatusOK, "key_2")
-	b.Post("keys/key_1/rotate", "overlap", "1h", "once", "a3").WantGoesTo("keys/key_1?done=repeated")
+	b.Post("keys/key_1/rotate", "overlap", "1h", "once", "a3").WantGoesTo("keys/key_2?done=repeated")
 	b.Post("categories", "name", "Dogs", "once", "a4").WantGoesTo("categories/1?done=category")
 	b.Post("categories", "name", "Dogs", "once", "a4").WantGoesTo("categories/1?done=category")
 	b.Get("categories").Want(http.StatusOK, "Dogs", "an operator", "14 Mar 2027, 12:00:18")

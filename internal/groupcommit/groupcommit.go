@@ -67,7 +67,7 @@ type Committer[Op any] struct {
 	failure error          // guarded by mu; set once, before failed is closed
 }
 
-// waiter is one call of Submit.
+// waiter is one call of Enqueue.
 type waiter[Op any] struct {
 	op     Op
 	owner  uint64
@@ -111,18 +111,29 @@ type poison struct{ error }
 // time, so a retry would report a commit that never reached the disk.
 func Poison(err error) error { return &poison{err} }
 
-// Submit waits until the operation's group is committed, and returns the error of the group or of
-// the committer.
+// Submit is [Committer.Enqueue] and [Wait].
+func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
+	result, err := c.Enqueue(op)
+	if err != nil {
+		return err
+	}
+	return Wait(ctx, result)
+}
+
+// Enqueue queues an operation. The channel gets the error of its group or of the committer.
+func (c *Committer[Op]) Enqueue(op Op) (result <-chan error, err error) {
+	w := &waiter[Op]{op: op, owner: c.options.Owner(op), result: make(chan error, 1)}
+	return w.result, c.enqueue(w)
+}
+
+// Wait waits until an operation's group is committed, and returns the error of the group or of the
+// committer.
 //
 // If the context ends, it returns [ErrAbandoned] with the cause. The operation stays in its group
 // and may still be committed; only the commit function may use it from then on.
-func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
-	w := &waiter[Op]{op: op, owner: c.options.Owner(op), result: make(chan error, 1)}
-	if err := c.enqueue(w); err != nil {
-		return err
-	}
+func Wait(ctx context.Context, result <-chan error) error {
 	select {
-	case err := <-w.result:
+	case err := <-result:
 		return err
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrAbandoned, context.Cause(ctx))

@@ -123,9 +123,9 @@ func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petca
 	numbers = append(numbers, 0, 0)
 	subscription, err := petcat.ParseSubscription(string(plan), numbers[0], numbers[1])
 	must(s.t, err)
-	account, err := s.store.CreateAccount(s.t.Context(), "test", petcat.AccountName(name), subscription)
+	account, err := s.store.CreateAccount(s.t.Context(), petcat.By("test"), petcat.AccountName(name), subscription)
 	must(s.t, err)
-	return account
+	return account.Value
 }
 
 // key creates a key that never expires.
@@ -138,9 +138,9 @@ func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret s
 	s.t.Helper()
 	fresh, generated, err := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}.NewKey(account.ID, terms, s.clock.Read().Time())
 	must(s.t, err)
-	key, err := s.store.CreateKey(s.t.Context(), "test", fresh)
+	key, err := s.store.CreateKey(s.t.Context(), petcat.By("test"), fresh)
 	must(s.t, err)
-	return generated.Reveal(), key.ID
+	return generated.Reveal(), key.Value.ID
 }
 
 // hear applies the changes in the store, as a node does in the background.

@@ -91,7 +91,7 @@ func TestKeyStates(t *testing.T) {
 	}
 	act := func(id petcat.KeyID, a petcat.KeyAction) {
 		t.Helper()
-		_, err := s.store.ChangeKey(t.Context(), "test", id, a)
+		_, err := s.store.ChangeKey(t.Context(), petcat.By("test"), id, a)
 		change(err)
 	}
 	key, id := s.key(account)

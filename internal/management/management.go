@@ -6,7 +6,6 @@ package management
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -217,21 +216,24 @@ func (c *call) read(into any) error {
 	return nil
 }
 
-// once creates a record, or finds the one that an earlier request with the same Idempotency-Key
-// created.
-func once[T any](c *call, body any, create func(context.Context) (T, error), find func(subject string) (T, error)) (made T, replayed bool, err error) {
+// author returns who makes a change, with the Idempotency-Key that was sent.
+func (c *call) author(body any) (petcat.Author, error) {
 	text, err := json.Marshal(body)
-	ctx, keyErr := petcat.WithOnce(c.ctx(), c.actor(), c.r.Header.Get("Idempotency-Key"), c.r.URL.Path+" "+string(text))
-	if err = cmp.Or(err, keyErr); err != nil {
-		return made, false, err
+	if err != nil {
+		return petcat.Author{}, err
 	}
-	made, err = create(ctx)
-	if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
-		replayed = true
-		c.w.Header().Set("Idempotent-Replayed", "true")
-		made, err = find(repeated.Subject)
+	return petcat.ParseAuthor(c.actor(), c.r.Header.Get("Idempotency-Key"), c.r.URL.Path+" "+string(text))
+}
+
+// replayed marks the response to a request that was made before.
+func (c *call) replayed() { c.w.Header().Set("Idempotent-Replayed", "true") }
+
+// answer returns the resource of a change.
+func answer[T any](c *call, r petcat.Result[T]) (any, error) {
+	if r.Replayed {
+		c.replayed()
 	}
-	return made, replayed, err
+	return r.Value, nil
 }
 
 // all returns a whole list, or its error.

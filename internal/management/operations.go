@@ -2,7 +2,6 @@ package management
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -49,45 +48,75 @@ type accountJSON struct {
 	PerDay    *int64  `json:"per_day"`
 }
 
-// parse validates a name, a plan and its quota. For members that were not sent, it returns the
-// current values.
-func (b accountJSON) parse(now petcat.Account) (name petcat.AccountName, s petcat.Subscription, err error) {
-	var agreed petcat.Quota
-	plan := *cmp.Or(b.Plan, (*string)(&now.Plan))
-	if now.Plan == petcat.Enterprise && plan == string(now.Plan) {
-		agreed = now.Quota
+// parse validates the name, the plan and its quota of a new account.
+func (b accountJSON) parse() (name petcat.AccountName, s petcat.Subscription, err error) {
+	var none string
+	var zero int64
+	if name, err = petcat.ParseAccountName(*cmp.Or(b.Name, &none)); err != nil {
+		return name, s, err
 	}
-	if name, err = petcat.ParseAccountName(*cmp.Or(b.Name, &now.Name)); err == nil {
-		s, err = petcat.ParseSubscription(plan, *cmp.Or(b.PerMinute, &agreed.PerMinute), *cmp.Or(b.PerDay, &agreed.PerDay))
-	}
+	s, err = petcat.ParseSubscription(*cmp.Or(b.Plan, &none), *cmp.Or(b.PerMinute, &zero), *cmp.Or(b.PerDay, &zero))
 	return name, s, err
 }
 
+// edit validates a change of an account. The store checks the plan together with the account.
+func (b accountJSON) edit() (e petcat.AccountEdit, err error) {
+	if b.Name != nil {
+		name, err := petcat.ParseAccountName(*b.Name)
+		if err != nil {
+			return e, err
+		}
+		e.Name = &name
+	}
+	if b.Plan != nil || b.PerMinute != nil || b.PerDay != nil {
+		e.Plan = &petcat.PlanEdit{Plan: (*petcat.Plan)(b.Plan), PerMinute: b.PerMinute, PerDay: b.PerDay}
+	}
+	return e, nil
+}
+
 func createAccount(c *call, _ struct{}, body accountJSON) (any, error) {
-	name, subscription, err := body.parse(petcat.Account{})
+	name, subscription, err := body.parse()
 	if err != nil {
 		return nil, err
 	}
-	a, _, err := once(c, body, func(ctx context.Context) (petcat.Account, error) {
-		return c.Store.CreateAccount(ctx, c.actor(), name, subscription)
-	}, c.findAccount)
-	c.created("/accounts/" + a.ID.String())
-	return a, err
+	by, err := c.author(body)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.Store.CreateAccount(c.ctx(), by, name, subscription)
+	if err != nil {
+		return nil, err
+	}
+	c.created("/accounts/" + made.Value.ID.String())
+	return answer(c, made)
 }
 
 func changeAccount(c *call, a petcat.Account, body accountJSON) (any, error) {
-	name, subscription, err := body.parse(a)
+	edit, err := body.edit()
 	if err != nil {
 		return nil, err
 	}
-	if _, err = c.Store.RenameAccount(c.ctx(), c.actor(), a.ID, name); err != nil {
+	by, err := c.author(body)
+	if err != nil {
 		return nil, err
 	}
-	return c.Store.ChangeSubscription(c.ctx(), c.actor(), a.ID, subscription)
+	edited, err := c.Store.EditAccount(c.ctx(), by, a.ID, edit)
+	if err != nil {
+		return nil, err
+	}
+	return answer(c, edited)
 }
 
 func closeAccount(c *call, a petcat.Account) (any, error) {
-	return c.Store.CloseAccount(c.ctx(), c.actor(), a.ID)
+	by, err := c.author(nil)
+	if err != nil {
+		return nil, err
+	}
+	closed, err := c.Store.CloseAccount(c.ctx(), by, a.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answer(c, closed)
 }
 
 // createLink returns a one-time link to the customer's page. Its token is in the fragment,
@@ -197,13 +226,15 @@ func createKey(c *call, a petcat.Account, body newKeyJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, replayed, err := once(c, body, func(ctx context.Context) (petcat.Key, error) {
-		return c.Store.CreateKey(ctx, c.actor(), asked)
-	}, c.findKey)
-	if replayed {
-		secret = petcat.Secret{}
+	by, err := c.author(body)
+	if err != nil {
+		return nil, err
 	}
-	return c.newKey(k, secret), err
+	made, err := c.Store.CreateKey(c.ctx(), by, asked)
+	if err != nil {
+		return nil, err
+	}
+	return c.newKey(made.Value, secret, made.Replayed), nil
 }
 
 type rotationJSON struct {
@@ -219,18 +250,27 @@ func rotateKey(c *call, k petcat.Key, body rotationJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	successor, err := c.Store.RotateKey(c.ctx(), c.actor(), rotation)
-	return c.newKey(successor, secret), err
+	by, err := c.author(body)
+	if err != nil {
+		return nil, err
+	}
+	rotated, err := c.Store.RotateKey(c.ctx(), by, rotation)
+	if err != nil {
+		return nil, err
+	}
+	return c.newKey(rotated.Value.New, secret, rotated.Replayed), nil
 }
 
-// newKey returns the record of a created key, with its secret unless that is zero.
-func (c *call) newKey(k petcat.Key, secret petcat.Secret) representation.Record {
+// newKey returns the record of a created key with its secret. A replay has none: only the first
+// response had the secret of the stored key.
+func (c *call) newKey(k petcat.Key, secret petcat.Secret, replayed bool) representation.Record {
 	c.created("/keys/" + k.ID.String())
 	r := representation.Key(k, c.now())
-	if !secret.IsZero() {
-		r = append(r, representation.KV("key", secret.Reveal()))
+	if replayed {
+		c.replayed()
+		return r
 	}
-	return r
+	return append(r, representation.KV("key", secret.Reveal()))
 }
 
 // keyJSON is a change of a key. An expiry of null means never.
@@ -251,12 +291,28 @@ func changeKey(c *call, k petcat.Key, body keyJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Store.EditKey(c.ctx(), c.actor(), k.ID, edit)
+	by, err := c.author(body)
+	if err != nil {
+		return nil, err
+	}
+	edited, err := c.Store.EditKey(c.ctx(), by, k.ID, edit)
+	if err != nil {
+		return nil, err
+	}
+	return answer(c, edited)
 }
 
 func act(action petcat.KeyAction) operation {
 	return on(key, func(c *call, k petcat.Key) (any, error) {
-		return c.Store.ChangeKey(c.ctx(), c.actor(), k.ID, action)
+		by, err := c.author(nil)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := c.Store.ChangeKey(c.ctx(), by, k.ID, action)
+		if err != nil {
+			return nil, err
+		}
+		return answer(c, changed)
 	})
 }
 

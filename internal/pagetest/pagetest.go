@@ -116,9 +116,9 @@ func (s *Service) Account(name string) petcat.Account {
 	s.T.Helper()
 	free, err := petcat.ParseSubscription("free", 0, 0)
 	Must(s.T, err)
-	a, err := s.Store.CreateAccount(s.T.Context(), CLI, petcat.AccountName(name), free)
+	a, err := s.Store.CreateAccount(s.T.Context(), petcat.By(CLI), petcat.AccountName(name), free)
 	Must(s.T, err)
-	return a
+	return a.Value
 }
 
 // Key creates a key with the label "made before".
@@ -127,9 +127,9 @@ func (s *Service) Key(a petcat.AccountID) petcat.Key {
 	generator := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}
 	n, _, err := generator.NewKey(a, petcat.KeyTerms{Label: "made before"}, s.Clock.Read().Time())
 	Must(s.T, err)
-	k, err := s.Store.CreateKey(s.T.Context(), CLI, n)
+	k, err := s.Store.CreateKey(s.T.Context(), petcat.By(CLI), n)
 	Must(s.T, err)
-	return k
+	return k.Value
 }
 
 // Link creates a link for a subject, and returns its token.

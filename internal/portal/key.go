@@ -33,7 +33,7 @@ func editKey(x *exchange, k petcat.Key) error {
 	}
 	edit, err := petcat.ParseKeyEdit(&label, expiresAt, x.Clock.Read().Time())
 	if err == nil {
-		_, err = x.Store.EditKey(x.R.Context(), x.Actor(), k.ID, edit)
+		_, err = x.Store.EditKey(x.R.Context(), x.Author(), k.ID, edit)
 	}
 	return x.Done(err, "keys/"+k.ID.String(), "edited")
 }

@@ -122,12 +122,10 @@ type exchange struct {
 // handle responds to a request, or returns an error.
 type handle func(x *exchange) error
 
-// withForm returns a handler that makes a change once for each form, and shows the form again if its
-// input is invalid.
+// withForm returns a handler that makes a change, and shows the form again if its input is invalid.
 func withForm(change, page handle) handle {
 	return func(x *exchange) error {
-		err := x.Once(func() error { return change(x) })
-		return x.Again(err, "", func() error { return page(x) })
+		return x.Again(change(x), "", func() error { return page(x) })
 	}
 }
 

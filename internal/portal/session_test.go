@@ -62,7 +62,7 @@ func TestSessionExpiry(t *testing.T) {
 
 	other := s.Account("other")
 	b = signIn(s, other)
-	_, err := s.Store.CloseAccount(t.Context(), pagetest.CLI, other.ID)
+	_, err := s.Store.CloseAccount(t.Context(), petcat.By(pagetest.CLI), other.ID)
 	pagetest.Must(t, err)
 	b.Get("").WantGoesTo("sign-in?done=ended")
 }

@@ -18,7 +18,7 @@ const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE nam
 
 // longRead runs fn in a read-only transaction without timeouts. It uses its own connection, because
 // it may take hours, and requests need the connections of the pools.
-func (s *Store) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.Tx) error) error {
+func (s *DB) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.Tx) error) error {
 	config := s.readers.Config()
 	config.MinConns = 0
 	own, err := newPool(ctx, config, Options{}, 1)
@@ -43,7 +43,7 @@ func (s *Store) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.
 // Backup copies all tables in one snapshot. It delays no request. It returns a
 // [petcat.UnusableError] if the schema is newer than this program: the copy would lack the tables
 // and columns that the program does not know.
-func (s *Store) Backup(ctx context.Context, to store.Copy) error {
+func (s *DB) Backup(ctx context.Context, to store.Copy) error {
 	tables, err := to.Tables(ctx)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func copyTable(ctx context.Context, tx pgx.Tx, t store.Table, to store.Copy) err
 
 // Restore copies a backup into an empty database, in one transaction. It returns a
 // [petcat.UnusableError] if the database contains data or a node is running.
-func (s *Store) Restore(ctx context.Context, by petcat.Actor, from store.Copy) error {
+func (s *DB) Restore(ctx context.Context, by petcat.Actor, from store.Copy) error {
 	tables, err := from.Tables(ctx)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 
 // checkUnused returns an error if a node is running.
 func checkUnused(t *store.Tx) error {
-	nodes, err := store.RunningNodes(t, dialect())
+	nodes, err := store.RunningNodes(t, Dialect())
 	if err == nil && len(nodes) > 0 {
 		return petcat.TemporarilyUnusablef(nil, "a server uses the database; stop it, then restore again (after a kill, wait 15 s)")
 	}
@@ -170,14 +170,14 @@ func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) 
 }
 
 // Integrity finds nothing: PostgreSQL has its own checksums and constraints.
-func (s *Store) Integrity(context.Context) (findings []string, err error) { return nil, nil }
+func (s *DB) Integrity(context.Context) (findings []string, err error) { return nil, nil }
 
 // backupLock is the key of the advisory lock of the node that makes a scheduled backup.
 const backupLock = migrationLock + 1
 
 // Alone runs fn unless another node is running Alone. The lock belongs to a transaction, because a
 // pooler does not keep sessions.
-func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) error {
+func (s *DB) Alone(ctx context.Context, fn func(context.Context) error) error {
 	var failed error // of fn
 	// A snapshot would keep the server from removing dead rows until fn ends. The extended protocol
 	// would keep the snapshot of the last statement.

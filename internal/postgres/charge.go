@@ -12,7 +12,7 @@ import (
 
 // Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The same
 // statement reads the revision, in a snapshot that is taken after the call arrives.
-func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, err error) {
+func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, err error) {
 	const query = `SELECT now, admitted, minute_used, day_used, (SELECT revision FROM counter)
 		FROM charge_quota($1::int8[], $2::int8[], $3::int8[])`
 	accounts, perMinute, perDay := make([]int64, len(charges)), make([]int64, len(charges)), make([]int64, len(charges))
@@ -44,7 +44,7 @@ func (s *Store) Charge(ctx context.Context, charges []petcat.QuotaCharge) (count
 // Vacuuming returns how many transactions ago the oldest row was frozen, and the age of the oldest
 // transaction with a snapshot. The snapshot keeps PostgreSQL from removing dead rows, and charges
 // leave thousands a second.
-func (s *Store) Vacuuming(ctx context.Context) (transactions int64, snapshot time.Duration, err error) {
+func (s *DB) Vacuuming(ctx context.Context) (transactions int64, snapshot time.Duration, err error) {
 	const query = `SELECT age(datfrozenxid)::int8, coalesce((SELECT extract(epoch FROM clock_timestamp() - min(xact_start))
 			FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'), 0)::float8
 		FROM pg_database WHERE datname = current_database()`

@@ -22,7 +22,7 @@ type conn struct {
 	queued *pgx.Batch
 }
 
-func (s *Store) conn(ctx context.Context, to *pgx.Conn) *conn {
+func (s *DB) conn(ctx context.Context, to *pgx.Conn) *conn {
 	return &conn{ctx, to, &s.texts, new(pgx.Batch)}
 }
 
@@ -126,8 +126,8 @@ func (t *texts) numbered(query string) string {
 	return text.String()
 }
 
-// dialect returns the SQL that only PostgreSQL has.
-func dialect() store.Dialect {
+// Dialect returns the SQL that only PostgreSQL has.
+func Dialect() store.Dialect {
 	return store.Dialect{
 		Now: `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
 		// Every node deletes expired rows.

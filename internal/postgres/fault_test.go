@@ -257,7 +257,7 @@ func TestUnknownOutcomes(t *testing.T) {
 		}
 
 		network.failOne(commit, tt.fate)
-		if _, err = s.CreateAccount(t.Context(), "cli:ada", petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		if _, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
 			t.Errorf("the account %s: %v, want an unknown outcome", name, err)
 		}
 		if _, err := s.FindAccount(t.Context(), name); (err == nil) != tt.done {

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"petcat/internal/clocktest"
 	"petcat/internal/store"
 )
@@ -15,17 +13,23 @@ func TestFullDisk(t *testing.T) {
 	c := clocktest.NewManual(time.Now())
 	s := openAt(t, server.Database(t), Options{Clock: c})
 	defer closeNow(t, s)
-	write := func(end error) { _ = s.Change(t.Context(), "write", func(*store.Tx) error { return end }) }
+	const full = `DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`
+	write := func(statement string) {
+		_ = s.Change(t.Context(), "write", func(tx *store.Tx) error {
+			_, err := tx.Exec(statement)
+			return err
+		})
+	}
 	for _, step := range []struct {
-		end   error
+		end   string
 		later time.Duration
 		want  bool
 	}{
-		{nil, 0, true},
-		{&pgconn.PgError{Code: diskFull}, fullFor - 1, false},
-		{&pgconn.PgError{Code: diskFull}, fullFor - 1, false},
-		{nil, 0, false},
-		{nil, 1, true},
+		{`SELECT 1`, 0, true},
+		{full, fullFor - 1, false},
+		{full, fullFor - 1, false},
+		{`SELECT 1`, 0, false},
+		{`SELECT 1`, 1, true},
 	} {
 		write(step.end)
 		c.Advance(step.later)

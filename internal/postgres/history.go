@@ -86,7 +86,7 @@ func (h *history) reached(r, before petcat.Revision) {
 
 // HistoryID returns a short identifier of the database's history: while it is the same, a revision
 // identifies the same data. It is "" if the role may not read it.
-func (s *Store) HistoryID() string {
+func (s *DB) HistoryID() string {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
 	if s.history.known == "" {
@@ -98,10 +98,10 @@ func (s *Store) HistoryID() string {
 
 // Failed is closed when the history of the database has changed: no new connection is used, and Err
 // returns the reason. Open the store again to read the database again.
-func (s *Store) Failed() <-chan struct{} { return s.history.changed }
+func (s *DB) Failed() <-chan struct{} { return s.history.changed }
 
 // Err returns an [ErrHistory] if the store cannot be used any more.
-func (s *Store) Err() error {
+func (s *DB) Err() error {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
 	if s.history.err == nil {
@@ -110,12 +110,9 @@ func (s *Store) Err() error {
 	return store.Unavailable("the database is another one than before, or was restored to an earlier state; start petcat again, so that it reads what is there", s.history.err)
 }
 
-// AccessChangesSince implements [petcat.AccessStore].
-func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (petcat.AccessChange, error) {
-	before := s.history.revision()
-	c, err := s.Store.AccessChangesSince(ctx, after)
-	if err == nil {
-		s.history.reached(c.Revision, before)
-	}
-	return c, err
-}
+// NewestRead returns the newest revision that was read.
+func (s *DB) NewestRead() petcat.Revision { return s.history.revision() }
+
+// Reached records a revision that was read. It must not be lower than before, which NewestRead
+// returned before the read.
+func (s *DB) Reached(r, before petcat.Revision) { s.history.reached(r, before) }

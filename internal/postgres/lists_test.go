@@ -101,7 +101,7 @@ func TestAccountsInOtherLocale(t *testing.T) {
 	defer closeNow(t, s)
 	free, err := petcat.ParseSubscription("free", 0, 0)
 	for _, name := range []petcat.AccountName{"Äa", "Äb", "äc"} {
-		_, createErr := s.CreateAccount(t.Context(), "cli:ada", name, free)
+		_, createErr := s.CreateAccount(t.Context(), petcat.By("cli:ada"), name, free)
 		err = errors.Join(err, createErr)
 	}
 	if err != nil {

@@ -86,7 +86,7 @@ func TestUnusualSettings(t *testing.T) {
 	address, _ := pgtest.StartPooler(t, url)
 	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
 		s := openAt(t, url, Options{})
-		if _, err := s.CreateAccount(t.Context(), "cli:ada", petcat.AccountName(name+" Ž"), mustSubscription(t)); err != nil {
+		if _, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.AccountName(name+" Ž"), mustSubscription(t)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if found, err := s.FindAccount(t.Context(), name+" Ž"); err != nil || found.Name != name+" Ž" {

@@ -38,15 +38,29 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options, size int) (
 
 // with runs fn with a connection. It does not ask a breaker.
 func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
+	c, err := p.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	return release(ctx, c, fn(ctx, c.Conn()))
+}
+
+// acquire returns a connection. It does not ask a breaker.
+func (p pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	c, err := p.Acquire(ctx)
 	if err != nil {
 		err = withCause(ctx, err)
 		if s := p.Stat(); s.AcquiredConns() == s.MaxConns() {
 			err = fmt.Errorf("%w: %w", errNoRoom, err)
 		}
-		return &connError{err, unreachable}
+		return nil, &connError{err, unreachable}
 	}
-	err = fn(ctx, c.Conn())
+	return c, nil
+}
+
+// release gives a connection back after a use that ended with err, and returns the error with what
+// happened to the connection.
+func release(ctx context.Context, c *pgxpool.Conn, err error) error {
 	closed := c.Conn().IsClosed()
 	if closed {
 		// The driver tries for a while to cancel the query and to close the connection. Hijack
@@ -55,9 +69,14 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 	} else {
 		c.Release()
 	}
-	// The driver sends nothing and closes nothing if ctx has ended before a statement.
+	return used(ctx, closed, err)
+}
+
+// used returns the error of a use of a connection. The driver sends nothing and closes nothing if ctx
+// has ended before a statement.
+func used(ctx context.Context, closed bool, err error) error {
 	if err != nil && (closed || ctx.Err() != nil && pgconn.SafeToRetry(err)) {
-		err = &connError{withCause(ctx, err), lost}
+		return &connError{withCause(ctx, err), lost}
 	}
 	return err
 }

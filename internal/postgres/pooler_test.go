@@ -50,9 +50,9 @@ func TestBehindPooler(t *testing.T) {
 				}
 			}
 			if client == 0 {
-				created, err := s.CreateAccount(t.Context(), "cli:ada", "zoo", mustSubscription(t))
+				created, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), "zoo", mustSubscription(t))
 				if err == nil {
-					_, err = s.CloseAccount(t.Context(), "cli:ada", created.ID)
+					_, err = s.CloseAccount(t.Context(), petcat.By("cli:ada"), created.Value.ID)
 				}
 				if err != nil {
 					t.Errorf("account: %v", err)

@@ -69,10 +69,28 @@ const (
 // writes may succeed on a full disk.
 const fullFor = 10 * time.Second
 
-// Store keeps everything in one PostgreSQL database, which other nodes may use
-// at the same time. It is safe for concurrent use.
+// Store is a store with its database, for callers that have not been converted yet. In the end
+// callers have a [store.Store] and a DB.
 type Store struct {
 	*store.Store
+	*DB
+}
+
+// Open is OpenDB with a store on the database.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	db, err := OpenDB(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := store.New(db, Dialect(), db.Meta(), o.Clock)
+	s.CheckRevisions(db.NewestRead, db.Reached)
+	return &Store{s, db}, nil
+}
+
+// DB is a PostgreSQL database, which other nodes may use at the same time, and a [store.DB]. It is
+// safe for concurrent use.
+type DB struct {
+	meta     store.Meta
 	clock    clock.Clock
 	life     context.Context //nolint:containedctx // of groups of creates, which have no single caller
 	timeouts *timeouts
@@ -88,9 +106,9 @@ type Store struct {
 	fullAt        atomic.Pointer[clock.Reading] // when a write last failed for a full disk; nil: never
 }
 
-// Open connects to a database, and creates or migrates its schema. It returns a
+// OpenDB connects to a database, and creates or migrates its schema. It returns a
 // [petcat.UnusableError] for a database that cannot be used.
-func Open(ctx context.Context, o Options) (*Store, error) {
+func OpenDB(ctx context.Context, o Options) (*DB, error) {
 	config, err := parse(o.URL)
 	if err != nil {
 		return nil, err
@@ -100,26 +118,24 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		usual := newTimeouts(o.Serving, opening)
 		o.timeouts = &usual
 	}
-	s := &Store{
+	s := &DB{
 		clock: o.Clock, life: ctx, timeouts: o.timeouts, settings: o.timeouts.settings(), history: &history{changed: make(chan struct{})},
 		reads: &breaker{clock: o.Clock}, writes: &breaker{clock: o.Clock},
 	}
-	m, err := s.prepare(ctx, config.ConnConfig, opening, o)
-	if err != nil {
+	if s.meta, err = s.prepare(ctx, config.ConnConfig, opening, o); err != nil {
 		return nil, explain(err, place(config.ConnConfig))
 	}
 	config.ConnConfig.ConnectTimeout = cmp.Or(config.ConnConfig.ConnectTimeout, o.timeouts.connect)
 	if err := s.connect(ctx, config, o); err != nil {
 		return nil, err
 	}
-	s.Store = store.New(engine{s}, dialect(), m, o.Clock)
 	s.start(o)
 	return s, nil
 }
 
 // prepare checks the server and migrates the schema, on a separate connection that prepares no
 // statements.
-func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.Duration, o Options) (m store.Meta, err error) {
+func (s *DB) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.Duration, o Options) (m store.Meta, err error) {
 	once := config.Copy()
 	once.ConnectTimeout = timeout
 	once.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -150,7 +166,7 @@ func (s *Store) prepare(ctx context.Context, config *pgx.ConnConfig, timeout tim
 
 // connect creates the pools. Each new connection is checked, because it may be to another server
 // after a failover.
-func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) (err error) {
+func (s *DB) connect(ctx context.Context, config *pgxpool.Config, o Options) (err error) {
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		if err := s.history.check(ctx, c.PgConn()); err != nil {
 			return err
@@ -173,7 +189,7 @@ func (s *Store) connect(ctx context.Context, config *pgxpool.Config, o Options) 
 }
 
 // start starts the group commit.
-func (s *Store) start(o Options) {
+func (s *DB) start(o Options) {
 	s.group = groupcommit.New(groupcommit.Options[*store.Create]{
 		Commit:  s.commit,
 		Clock:   o.Clock,
@@ -182,9 +198,12 @@ func (s *Store) start(o Options) {
 	})
 }
 
+// Meta returns the identity of the data.
+func (s *DB) Meta() store.Meta { return s.meta }
+
 // Close commits the queued creates and closes the connections. No other call may follow or be
 // in progress.
-func (s *Store) Close() error {
+func (s *DB) Close() error {
 	s.group.Close()
 	for _, p := range s.pools() {
 		p.Close()
@@ -192,12 +211,12 @@ func (s *Store) Close() error {
 	return nil
 }
 
-func (s *Store) pools() []pool { return []pool{s.readers, s.writers, s.creators, s.charges} }
+func (s *DB) pools() []pool { return []pool{s.readers, s.writers, s.creators, s.charges} }
 
 // Check checks whether the database answers, accepts writes and has the same history as before,
 // and reads its clock. Its errors are those of Open. It does not write: the node's heartbeats
 // show whether writes are committed in time.
-func (s *Store) Check(ctx context.Context) error {
+func (s *DB) Check(ctx context.Context) error {
 	// transaction_read_only is also on in a standby.
 	const query = `SELECT current_setting('transaction_read_only')::bool, (extract(epoch FROM clock_timestamp()) * 1000000)::int8`
 	var readOnly bool
@@ -239,7 +258,7 @@ type Stats struct {
 }
 
 // Stats returns the state of the store.
-func (s *Store) Stats() Stats {
+func (s *DB) Stats() Stats {
 	stats := Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed(), ClockAhead: time.Duration(s.clockAhead.Load())}
 	for _, p := range s.pools() {
 		stats.Connections += int(p.Stat().TotalConns())

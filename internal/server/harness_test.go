@@ -95,10 +95,10 @@ func must[T any](v T, err error) T {
 func newKey(t *testing.T, in Store) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
-	account := must(in.CreateAccount(t.Context(), "cli:ada", "acme", free))
+	account := must(in.CreateAccount(t.Context(), petcat.By("cli:ada"), "acme", free)).Value
 	n, secret, err := petcat.KeyGenerator{Environment: in.Environment(), Random: rand.Reader}.NewKey(account.ID, petcat.KeyTerms{}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return must(in.CreateKey(t.Context(), "cli:ada", n)), secret
+	return must(in.CreateKey(t.Context(), petcat.By("cli:ada"), n)).Value, secret
 }

@@ -133,8 +133,8 @@ func eachRow(row func(store.Scan) error, rows *sql.Rows, err error) error {
 	return rows.Err()
 }
 
-// dialect returns the SQL that only SQLite has.
-func dialect() store.Dialect {
+// Dialect returns the SQL that only SQLite has.
+func Dialect() store.Dialect {
 	return store.Dialect{
 		Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
 		// A deletion takes less than a millisecond: it shares a transaction with creates.

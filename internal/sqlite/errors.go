@@ -125,7 +125,7 @@ func explain(err error, path string) error {
 
 // translate turns an error of the database into an error of the domain. It keeps errors of the
 // domain and of the caller's context.
-func (s *Store) translate(err error, doing string) error {
+func (s *DB) translate(err error, doing string) error {
 	if err == nil {
 		return nil
 	}

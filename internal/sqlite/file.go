@@ -129,7 +129,7 @@ const copyInto = "VACUUM INTO ?"
 
 // Backup copies a snapshot of the database into an empty file, on a separate connection. Writes
 // continue, and the write-ahead log grows until the end.
-func (s *Store) Backup(ctx context.Context, to store.Copy) error {
+func (s *DB) Backup(ctx context.Context, to store.Copy) error {
 	db := open(s.path, "ro", 1, settings(timeout)...)
 	_, err := db.ExecContext(ctx, copyInto, to.Path())
 	return s.translate(errors.Join(WithCause(err, to.Path()), db.Close()), "copy the database")
@@ -170,7 +170,7 @@ func restore(ctx context.Context, into string, by petcat.Actor, path string, at 
 }
 
 // Integrity checks the file for damage, and returns one sentence for each finding.
-func (s *Store) Integrity(ctx context.Context) (findings []string, err error) {
+func (s *DB) Integrity(ctx context.Context) (findings []string, err error) {
 	findings, err = integrity(conn{ctx, s.readers})
 	return findings, s.translate(err, "check the file")
 }
@@ -194,4 +194,4 @@ func integrity(c store.Conn) (findings []string, err error) {
 }
 
 // Alone runs fn. No other node uses the data.
-func (s *Store) Alone(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
+func (s *DB) Alone(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }

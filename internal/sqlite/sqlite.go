@@ -52,11 +52,27 @@ type Options struct {
 	CommitObserved func(group int, d time.Duration)
 }
 
-// Store keeps everything in one SQLite file. It is safe for concurrent use.
+// Store is a store with its database, for callers that have not been converted yet. In the end
+// callers have a [store.Store] and a DB.
 type Store struct {
 	*store.Store
+	*DB
+}
+
+// Open is OpenDB with a store on the database.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	db, err := OpenDB(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{store.New(db, Dialect(), db.Meta(), o.Clock), db}, nil
+}
+
+// DB is a SQLite file, a [store.DB]. It is safe for concurrent use.
+type DB struct {
 	options         Options
 	path            string
+	meta            store.Meta
 	life            context.Context //nolint:containedctx // of groups of writes, which have no single caller; it never ends
 	writes, readers *sql.DB         // writes has one connection
 	writer          writer
@@ -64,9 +80,9 @@ type Store struct {
 	refused         atomic.Bool // the last write failed because the disk is full or not writable
 }
 
-// Open opens or creates the database in a data directory, and migrates its schema. It returns a
+// OpenDB opens or creates the database in a data directory, and migrates its schema. It returns a
 // [petcat.UnusableError] for a database that cannot be used.
-func Open(ctx context.Context, o Options) (*Store, error) {
+func OpenDB(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -79,7 +95,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			return nil, explain(err, path)
 		}
 	}
-	s := &Store{
+	s := &DB{
 		options: o, path: path, life: context.WithoutCancel(ctx),
 		writes: open(path, "rw", 1, settings(timeout)...), readers: open(path, "ro", maxReaders, settings(timeout)...),
 	}
@@ -94,15 +110,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 }
 
 // prepare checks and migrates the file, and turns on the write-ahead log.
-func (s *Store) prepare(ctx context.Context) error {
+func (s *DB) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.writes, s.path, migrations()); err != nil {
 		return err
 	}
-	m, err := store.ReadMeta(conn{ctx, s.writes}, s.options.Environment, s.options.Clock.Read().Time())
-	if err != nil {
+	var err error
+	if s.meta, err = store.ReadMeta(conn{ctx, s.writes}, s.options.Environment, s.options.Clock.Read().Time()); err != nil {
 		return err
 	}
-	s.Store = store.New(engine{s}, dialect(), m, s.options.Clock)
 	if s.writer.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
@@ -121,7 +136,7 @@ func (s *Store) prepare(ctx context.Context) error {
 
 // Close commits the queued operations, checkpoints the write-ahead log and closes the database. No
 // other call may follow or be in progress.
-func (s *Store) Close() error {
+func (s *DB) Close() error {
 	s.group.Close()
 	if s.group.Err() != nil {
 		// Closing the last connection checkpoints the log. After a disk failure nothing may be
@@ -131,53 +146,55 @@ func (s *Store) Close() error {
 	return s.translate(errors.Join(s.readers.Close(), s.writes.Close()), "close")
 }
 
-// engine implements [store.Database].
-type engine struct{ *Store }
+// Meta returns the identity of the data.
+func (s *DB) Meta() store.Meta { return s.meta }
 
-func (e engine) Change(ctx context.Context, w store.Work, fn func(*store.Tx) error) error {
-	return e.submit(ctx, w.Doing, &op{change: fn, account: w.Account})
-}
-
-func (e engine) Create(ctx context.Context, c *store.Create) error {
-	err := e.submit(ctx, "create category", &op{create: c, account: c.Account})
-	if err == nil {
-		err = c.Outcome
+// Create implements [store.DB].
+func (s *DB) Create(ctx context.Context, c *store.Create) error {
+	if err := s.group.Submit(ctx, &op{create: c, account: c.Account}); err != nil {
+		return s.submitError(err, "create category")
 	}
-	return err
+	return s.translate(c.Outcome, "create category")
 }
 
-// Write is Change, because there is only one writer.
-func (e engine) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return e.Change(ctx, store.Work{Doing: doing}, func(t *store.Tx) error { return fn(t.Conn) })
+// Write implements [store.DB]. There is only one writer, so it locks the counter row, too.
+func (s *DB) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	tx, err := s.Begin(ctx, store.Work{Doing: doing})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if err := fn(tx.Conn); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
-// submit commits an operation in the next group.
-func (e engine) submit(ctx context.Context, doing string, o *op) error {
-	err := e.group.Submit(ctx, o)
+// submitError returns the error for a write that the committer did not commit.
+func (s *DB) submitError(err error, doing string) error {
 	if stops(err) {
 		err = fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)
 		return store.Unavailable("writes are temporarily unavailable, and this one may have happened; retry it later with the same Idempotency-Key", err)
 	}
-	if err = store.SubmitError(err); err == nil {
-		err = o.outcome
-	}
-	return e.translate(err, doing)
+	return s.translate(store.SubmitError(err), doing)
 }
 
-func (e engine) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return e.translate(fn(conn{ctx, e.readers}), doing)
+// Read implements [store.DB].
+func (s *DB) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+	return s.translate(fn(conn{ctx, s.readers}), doing)
 }
 
-func (e engine) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
-	return e.translate(conn{ctx, e.readers}.Query(row, query, args...), doing)
+// Each implements [store.DB].
+func (s *DB) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
+	return s.translate(conn{ctx, s.readers}.Query(row, query, args...), doing)
 }
 
 // Failed is closed when the store has stopped writing for good; [Store.Err] then returns the reason.
 // The program must end and start again.
-func (s *Store) Failed() <-chan struct{} { return s.group.Failed() }
+func (s *DB) Failed() <-chan struct{} { return s.group.Failed() }
 
 // Err returns a [petcat.UnusableError] if the store has stopped writing for good.
-func (s *Store) Err() error {
+func (s *DB) Err() error {
 	err := s.group.Err()
 	if err == nil {
 		return nil
@@ -192,20 +209,23 @@ type Stats struct {
 }
 
 // Stats returns the state of the store, without access to the disk, which may hang.
-func (s *Store) Stats() Stats {
+func (s *DB) Stats() Stats {
 	return Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed()}
 }
 
 // WALBytes returns the size of the file of the write-ahead log, 0 if there is none.
-func (s *Store) WALBytes() int64 { return fileSize(s.path + "-wal") }
+func (s *DB) WALBytes() int64 { return fileSize(s.path + "-wal") }
 
 // Check checks whether the database answers and, if the last write was refused, whether writes work
 // again.
-func (s *Store) Check(ctx context.Context) error {
+func (s *DB) Check(ctx context.Context) error {
 	var one int
 	err := s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one)
 	if err == nil && s.refused.Load() {
-		_, err = s.Exec(ctx, "try to write", "UPDATE counter SET revision = revision")
+		err = s.Write(ctx, "try to write", func(c store.Conn) error {
+			_, err := c.Exec("UPDATE counter SET revision = revision")
+			return err
+		})
 	}
 	return s.translate(err, "check")
 }

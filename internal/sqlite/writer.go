@@ -13,12 +13,11 @@ import (
 	"petcat/internal/store"
 )
 
-// op is one write: the creation of a category, or any other change.
+// op is one write: the creation of a category, or the turn of a transaction.
 type op struct {
-	create  *store.Create // nil: change
-	change  func(*store.Tx) error
+	create  *store.Create    // nil: turn
+	turn    *turn            // nil: create
 	account petcat.AccountID // of the request; 0 for an operator
-	outcome error            // of this operation only
 }
 
 // writer is the state of the committer's goroutine.
@@ -32,7 +31,7 @@ type writer struct {
 }
 
 // commit makes a group durable. It is the committer's function.
-func (s *Store) commit(group []*op) error {
+func (s *DB) commit(group []*op) error {
 	changed, err := s.transact(group)
 	s.writer.ended = s.options.Clock.Read()
 	if err == nil && len(changed) > 0 && s.options.CategoriesCommitted != nil {
@@ -53,7 +52,7 @@ func (s *Store) commit(group []*op) error {
 
 // transact runs a group in one transaction, and returns the changed categories. An operation that the
 // domain refuses has the error as its outcome.
-func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
+func (s *DB) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	c := s.writer.conn
 	if err := s.begin(); err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
@@ -73,7 +72,7 @@ func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	for _, o := range group {
 		if o.create != nil {
 			creates = append(creates, o.create)
-		} else if err := change(t, o); err != nil {
+		} else if err := o.turn.take(t); err != nil {
 			return nil, err
 		}
 	}
@@ -92,28 +91,9 @@ func (s *Store) transact(group []*op) ([]petcat.RevisedCategory, error) {
 	return t.ChangedCategories(), err
 }
 
-// change runs an operation. If only the operation is wrong, it is rolled back and has the error as
-// its outcome. Other errors, which change returns, are those of the group.
-func change(t *store.Tx, o *op) error {
-	before := *t
-	if _, err := t.Exec("SAVEPOINT operation"); err != nil {
-		return err
-	}
-	if o.outcome = o.change(t); o.outcome == nil {
-		_, err := t.Exec("RELEASE operation")
-		return err
-	}
-	if kindOf(o.outcome) != statement {
-		return o.outcome
-	}
-	*t = before
-	_, err := t.Exec("ROLLBACK TO operation")
-	return err
-}
-
 // checkFile returns an error if the path does not name the open file any more. SQLite would continue
 // to write to a removed file, and the commits would be lost. It takes 2 us per group.
-func (s *Store) checkFile() error {
+func (s *DB) checkFile() error {
 	file, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(file, s.writer.file) {
 		return fmt.Errorf("the database file was removed or replaced while it was in use: %w", errUncertain)
@@ -129,7 +109,7 @@ const (
 )
 
 // begin begins a transaction with the write lock of the database.
-func (s *Store) begin() error {
+func (s *DB) begin() error {
 	w := &s.writer
 	switch now := s.options.Clock.Read(); {
 	case now.Since(w.ended) >= pause:
@@ -146,7 +126,7 @@ func (s *Store) begin() error {
 
 // whileLocked retries fn while another process holds the lock. SQLite's busy handler backs off, and
 // would miss the pauses of a busy server.
-func (s *Store) whileLocked(fn func() error) error {
+func (s *DB) whileLocked(fn func() error) error {
 	for try := 1; ; try++ {
 		if err := fn(); kindOf(err) != locked || try == s.writer.tries {
 			return err
@@ -169,7 +149,7 @@ const logBytes = 2 * logPages * 4096
 //
 // SQLite's automatic checkpoint ignores its result: after a failed sync, pages may be lost, and the
 // next sync would succeed and let SQLite overwrite the log that still has them.
-func (s *Store) checkpoint() error {
+func (s *DB) checkpoint() error {
 	w := &s.writer
 	pages, err := s.logLength("NOOP")
 	if pages < w.moved {
@@ -189,7 +169,7 @@ func (s *Store) checkpoint() error {
 }
 
 // logLength runs a checkpoint in a mode and returns the number of pages of the log. NOOP moves none.
-func (s *Store) logLength(mode string) (pages int, err error) {
+func (s *DB) logLength(mode string) (pages int, err error) {
 	var busy, moved int
 	err = s.writer.conn.Query(func(scan store.Scan) error { return scan(&busy, &pages, &moved) }, "PRAGMA wal_checkpoint("+mode+")")
 	return pages, err

@@ -8,56 +8,41 @@ import (
 	"petcat"
 )
 
+// accountColumns are the columns that scanAccount reads.
 const accountColumns = `id, name, plan, per_minute, per_day, created_at, closed_at`
 
-func accountInto(a *petcat.Account) []any {
-	return []any{(*int64)(&a.ID), &a.Name, (*string)(&a.Plan), &a.Quota.PerMinute, &a.Quota.PerDay, (*moment)(&a.CreatedAt), (*moment)(&a.ClosedAt)}
+func scanAccount(row Row) (a petcat.Account, err error) {
+	err = row.Scan(
+		&a.ID,
+		&a.Name,
+		&a.Plan,
+		&a.Quota.PerMinute,
+		&a.Quota.PerDay,
+		(*moment)(&a.CreatedAt),
+		(*moment)(&a.ClosedAt),
+	)
+	return a, err
 }
 
-// CreateAccount implements [petcat.AccountStore].
-func (s *Store) CreateAccount(ctx context.Context, by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
-	return change(ctx, s, Work{Doing: "create account"}, func(t *Tx) (petcat.Account, error) { return t.CreateAccount(by, name, sub) })
+const selectAccount = `SELECT ` + accountColumns + ` FROM accounts WHERE id = $1`
+
+func findAccount(c Conn, id petcat.AccountID) (petcat.Account, error) {
+	return queryRow(c, scanAccount, noAccount(id.String()), selectAccount, int64(id))
 }
 
-// CreateAccount is [Store.CreateAccount] within a transaction.
-func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
-	if err := t.checkNameFree(name); err != nil {
-		return petcat.Account{}, err
-	}
-	t.sequences.Account++
-	a := petcat.Account{ID: petcat.AccountID(t.sequences.Account), Name: string(name), Plan: sub.Plan(), Quota: sub.Quota(), CreatedAt: t.now}
-	return t.putAccount(a, by, "account.create", detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay})
-}
-
-// putAccount writes a new or changed account, and returns it.
-func (t *Tx) putAccount(a petcat.Account, by petcat.Actor, action string, d detail) (petcat.Account, error) {
-	return a, t.put(entry{by, action, a.ID.String(), d}, "accounts", "id", accountColumns+", revision", append(accountInto(&a), t.reviseAccess()))
-}
-
-// checkNameFree returns an error if an open account has the name.
-func (t *Tx) checkNameFree(name petcat.AccountName) error {
-	const query = `SELECT id FROM accounts WHERE name = ? AND closed_at IS NULL`
-	id, err := one(t, oneColumn[int64], nil, query, string(name))
-	if err == nil && id != 0 {
-		err = petcat.Errorf(petcat.CodeInvalidField, "there is an account named %q already; choose another name, or close that one first", name).In("name")
-	}
-	return err
-}
+// selectAccountByName finds open accounts first (false sorts before true), then the newest.
+const selectAccountByName = `
+	SELECT ` + accountColumns + ` FROM accounts
+	WHERE name = $1
+	ORDER BY closed_at IS NOT NULL, id DESC LIMIT 1`
 
 // FindAccount implements [petcat.AccountStore].
 func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, error) {
-	// Open accounts first (false sorts before true), then the newest.
-	const byName = `SELECT ` + accountColumns + ` FROM accounts WHERE name = ? ORDER BY closed_at IS NOT NULL, id DESC LIMIT 1`
-	return read(ctx, s, "find account", func(c Conn) (petcat.Account, error) {
-		if id, isID := petcat.ParseAccountRef(ref); isID {
-			return accountByID(c, id)
-		}
-		return one(c, accountInto, noAccount(ref), byName, ref)
-	})
-}
-
-func accountByID(c Conn, id petcat.AccountID) (petcat.Account, error) {
-	return one(c, accountInto, noAccount(id.String()), `SELECT `+accountColumns+` FROM accounts WHERE id = ?`, int64(id))
+	c := s.reader(ctx, "find account")
+	if id, isID := petcat.ParseAccountRef(ref); isID {
+		return findAccount(c, id)
+	}
+	return queryRow(c, scanAccount, noAccount(ref), selectAccountByName, ref)
 }
 
 func noAccount(ref string) error {
@@ -69,32 +54,54 @@ func noAccount(ref string) error {
 
 // openAccount returns an account, or an error if it is closed.
 func (t *Tx) openAccount(id petcat.AccountID) (petcat.Account, error) {
-	a, err := accountByID(t, id)
-	if err == nil && a.Closed() {
-		err = invalid("the account %s is closed, which is permanent; create a new one instead", id)
+	a, err := findAccount(t, id)
+	if err != nil {
+		return a, err
 	}
-	return a, err
+	if a.Closed() {
+		return a, invalid("the account %s is closed, which is permanent; create a new one instead", id)
+	}
+	return a, nil
 }
 
 // EachAccount implements [petcat.AccountStore].
 func (s *Store) EachAccount(ctx context.Context, fn func(petcat.Account) error) error {
-	return each(ctx, s, "read accounts", accountInto, fn, `SELECT `+accountColumns+` FROM accounts ORDER BY id`)
+	const query = `SELECT ` + accountColumns + ` FROM accounts ORDER BY id`
+	return eachRow(ctx, s, "read accounts", scanAccount, fn, query)
 }
 
 // lastCharacter is the largest code point. A prefix with it appended sorts after all names with
 // that prefix.
 const lastCharacter = "\U0010FFFF"
 
+// accountFilter returns the conditions of a query.
+func accountFilter(q petcat.AccountQuery) *filter {
+	f := &filter{}
+	if q.Plan != "" {
+		f.and(`plan = ` + f.arg(string(q.Plan)))
+	}
+	if q.After.ID != 0 {
+		// Not (lower(name), id) > ($1, $2): SQLite cannot use an index on an expression for that.
+		after := f.arg(asciiLower(q.After.Name))
+		f.and(`lower(name) >= ` + after)
+		f.and(`(lower(name) > ` + after + ` OR id > ` + f.arg(int64(q.After.ID)) + `)`)
+	}
+	if q.Prefix != "" {
+		prefix := asciiLower(q.Prefix)
+		f.and(`lower(name) >= ` + f.arg(prefix))
+		f.and(`lower(name) < ` + f.arg(prefix+lastCharacter))
+	}
+	return f
+}
+
 // AccountPage implements [petcat.AccountStore].
 func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
-	var c conditions
-	prefix, after := asciiLower(q.Prefix), asciiLower(q.After.Name)
-	// Not (lower(name), id) > (?, ?): SQLite cannot use an index on an expression for that.
-	c.when(q.Plan != "", `plan = ?`, string(q.Plan))
-	c.when(q.After.ID != 0, `lower(name) >= ? AND (lower(name) > ? OR id > ?)`, after, after, int64(q.After.ID))
-	c.when(prefix != "", `lower(name) >= ? AND lower(name) < ?`, prefix, prefix+lastCharacter)
-	query, args := c.page(`SELECT `+accountColumns+` FROM accounts`, `lower(name), id`, q.Limit)
-	return list(ctx, s, "read a page of accounts", accountInto, query, args...)
+	f := accountFilter(q)
+	query := `SELECT ` + accountColumns + ` FROM accounts` + f.where() + ` ORDER BY lower(name), id`
+	if q.Limit != 0 {
+		query += ` LIMIT ` + f.arg(int64(q.Limit))
+	}
+	return queryRows(s.reader(ctx, "read a page of accounts"), scanAccount, query, f.args...)
 }
 
 // asciiLower does what lower() does to the column name. On PostgreSQL, lower() of an argument
@@ -108,72 +115,226 @@ func asciiLower(name string) string {
 	}, name)
 }
 
+// selectAccountSummary compares the hours from $1 to $2 of the account $4, at the time $3.
+const selectAccountSummary = `
+	WITH RECURSIVE hours (at) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT at + 1 FROM hours WHERE at < $2)
+	SELECT ` + accountColumns + `,
+		(SELECT count(*) FROM api_keys AS k
+			WHERE k.account_id = a.id AND k.revoked_at IS NULL AND k.disabled_at IS NULL
+				AND (k.expires_at IS NULL OR k.expires_at > $3)),
+		(SELECT count(*) FROM api_keys AS k JOIN bans AS b ON b.key_id = k.id
+			WHERE k.account_id = a.id AND b.lifted_at IS NULL AND NOT b.shadow AND b.ends_at > $3),
+		(SELECT 1000 * max(u.used_at) FROM api_keys AS k JOIN key_uses AS u ON u.key_id = k.id
+			WHERE k.account_id = a.id),
+		(SELECT coalesce(sum(u.requests), 0) FROM hours AS h CROSS JOIN usage AS u
+			WHERE u.hour = h.at AND u.account_id = a.id),
+		(SELECT coalesce(sum(u.minute_refused + u.day_refused + u.ban_refused), 0)
+			FROM hours AS h CROSS JOIN usage AS u
+			WHERE u.hour = h.at AND u.account_id = a.id)
+	FROM accounts AS a WHERE a.id = $4`
+
+func scanAccountSummary(row Row) (a petcat.AccountSummary, err error) {
+	err = row.Scan(
+		&a.ID,
+		&a.Name,
+		&a.Plan,
+		&a.Quota.PerMinute,
+		&a.Quota.PerDay,
+		(*moment)(&a.CreatedAt),
+		(*moment)(&a.ClosedAt),
+		&a.Keys,
+		&a.Bans,
+		(*moment)(&a.UsedAt),
+		&a.Today,
+		&a.Refused,
+	)
+	return a, err
+}
+
 // AccountSummaries implements [petcat.AccountStore].
 func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([]petcat.AccountSummary, error) {
-	const query = askedHours + ` SELECT ` + accountColumns + `,
-		(SELECT count(*) FROM api_keys AS k WHERE k.account_id = a.id AND k.revoked_at IS NULL AND k.disabled_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?)),
-		(SELECT count(*) FROM api_keys AS k JOIN bans AS b ON b.key_id = k.id WHERE k.account_id = a.id AND b.lifted_at IS NULL AND NOT b.shadow AND b.ends_at > ?),
-		(SELECT 1000 * max(u.used_at) FROM api_keys AS k JOIN key_uses AS u ON u.key_id = k.id WHERE k.account_id = a.id),
-		(SELECT coalesce(sum(u.requests), 0) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id),
-		(SELECT coalesce(sum(u.minute_refused + u.day_refused + u.ban_refused), 0) FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = a.id)
-		FROM accounts AS a WHERE a.id = ?`
 	now := Now(s.clock)
 	first := now.Unix() / secondsPerHour / hoursPerDay * hoursPerDay
-	args := rowsOf(ids, func(id *petcat.AccountID) []any {
-		return []any{first, first + hoursPerDay - 1, now.UnixMilli(), now.UnixMilli(), (*int64)(id)}
-	})
-	return listEach(ctx, s, "compare accounts", func(a *petcat.AccountSummary) []any {
-		return append(accountInto(&a.Account), &a.Keys, &a.Bans, (*moment)(&a.UsedAt), &a.Today, &a.Refused)
-	}, query, args)
+	args := make([][]any, len(ids))
+	for i, id := range ids {
+		args[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), int64(id)}
+	}
+	return queryEach(s.reader(ctx, "compare accounts"), scanAccountSummary, selectAccountSummary, args)
 }
 
-// RenameAccount implements [petcat.AccountStore].
-func (s *Store) RenameAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID, name petcat.AccountName) (petcat.Account, error) {
-	return change(ctx, s, Work{Doing: "rename account"}, func(t *Tx) (petcat.Account, error) {
-		a, err := t.openAccount(id)
-		if err != nil || a.Name == string(name) {
-			return a, err
-		}
-		if err := t.checkNameFree(name); err != nil {
-			return petcat.Account{}, err
-		}
-		d := detail{"from": a.Name, "to": name}
-		a.Name = string(name)
-		return t.putAccount(a, by, "account.rename", d)
-	})
+// CreateAccount implements [petcat.AccountStore].
+func (s *Store) CreateAccount(ctx context.Context, by petcat.Author, name petcat.AccountName, sub petcat.Subscription) (r petcat.Result[petcat.Account], err error) {
+	const action = "account.create"
+	tx, err := s.begin(ctx, Work{Doing: "create account"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedAccount(tx, id, err)
+	}
+	a, err := tx.CreateAccount(by.Actor, name, sub)
+	if err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.Account]{Value: a}, tx.commitOnce(by, action, int64(a.ID))
 }
 
-// ChangeSubscription implements [petcat.AccountStore].
-func (s *Store) ChangeSubscription(ctx context.Context, by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
-	return change(ctx, s, Work{Doing: "change subscription"}, func(t *Tx) (petcat.Account, error) { return t.subscribe(by, id, sub) })
+// replayedAccount returns an account that was changed by an earlier request.
+func replayedAccount(tx *Tx, id int64, err error) (r petcat.Result[petcat.Account], _ error) {
+	if err != nil {
+		return r, err
+	}
+	r.Replayed = true
+	r.Value, err = findAccount(tx, petcat.AccountID(id))
+	return r, err
 }
 
-func (t *Tx) subscribe(by petcat.Actor, id petcat.AccountID, sub petcat.Subscription) (petcat.Account, error) {
-	a, err := t.openAccount(id)
-	if err != nil || a.Plan == sub.Plan() && a.Quota == sub.Quota() {
+const insertAccount = `
+	INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, closed_at, revision)
+	VALUES ($1, $2, $3, $4, $5, $6, NULL, $7)`
+
+// CreateAccount is [Store.CreateAccount] within a transaction.
+func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
+	if err := t.checkNameFree(name); err != nil {
+		return petcat.Account{}, err
+	}
+	t.sequences.Account++
+	a := petcat.Account{
+		ID:        petcat.AccountID(t.sequences.Account),
+		Name:      string(name),
+		Plan:      sub.Plan(),
+		Quota:     sub.Quota(),
+		CreatedAt: t.now,
+	}
+	err := t.run(insertAccount,
+		a.ID,
+		a.Name,
+		a.Plan,
+		a.Quota.PerMinute,
+		a.Quota.PerDay,
+		a.CreatedAt.UnixMilli(),
+		t.reviseAccess(),
+	)
+	if err != nil {
+		return petcat.Account{}, err
+	}
+	d := detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}
+	return a, t.log(by, "account.create", a.ID.String(), d)
+}
+
+const selectOpenAccountByName = `SELECT id FROM accounts WHERE name = $1 AND closed_at IS NULL`
+
+// checkNameFree returns an error if an open account has the name.
+func (t *Tx) checkNameFree(name petcat.AccountName) error {
+	id, err := queryRow(t, scanNumber, nil, selectOpenAccountByName, string(name))
+	if err != nil {
+		return err
+	}
+	if id != 0 {
+		return invalid("there is an account named %q already; choose another name, or close that one first", name).In("name")
+	}
+	return nil
+}
+
+const updateAccount = `
+	UPDATE accounts
+	SET name = $1, plan = $2, per_minute = $3, per_day = $4, closed_at = $5, revision = $6
+	WHERE id = $7`
+
+// updateAccount writes a changed account.
+func (t *Tx) updateAccount(a petcat.Account) error {
+	return t.run(updateAccount,
+		a.Name,
+		a.Plan,
+		a.Quota.PerMinute,
+		a.Quota.PerDay,
+		millis(a.ClosedAt),
+		t.reviseAccess(),
+		a.ID,
+	)
+}
+
+// EditAccount implements [petcat.AccountStore].
+func (s *Store) EditAccount(ctx context.Context, by petcat.Author, id petcat.AccountID, e petcat.AccountEdit) (r petcat.Result[petcat.Account], err error) {
+	const action = "account.edit"
+	tx, err := s.begin(ctx, Work{Doing: "edit account"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedAccount(tx, id, err)
+	}
+	a, err := tx.editAccount(by.Actor, id, e)
+	if err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.Account]{Value: a}, tx.commitOnce(by, action, int64(id))
+}
+
+// editAccount changes an account, with an audit entry for the name and one for the plan.
+func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountEdit) (petcat.Account, error) {
+	before, err := t.openAccount(id)
+	if err != nil {
+		return before, err
+	}
+	a, err := e.Apply(before)
+	if err != nil || a == before {
 		return a, err
 	}
-	was := a.Plan
-	a.Plan, a.Quota = sub.Plan(), sub.Quota()
-	return t.putAccount(a, by, "account.set_plan", detail{"from": was, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay})
+	if a.Name != before.Name {
+		if err := t.checkNameFree(petcat.AccountName(a.Name)); err != nil {
+			return before, err
+		}
+		if err := t.log(by, "account.rename", id.String(), detail{"from": before.Name, "to": a.Name}); err != nil {
+			return before, err
+		}
+	}
+	if a.Plan != before.Plan || a.Quota != before.Quota {
+		d := detail{"from": before.Plan, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}
+		if err := t.log(by, "account.set_plan", id.String(), d); err != nil {
+			return before, err
+		}
+	}
+	return a, t.updateAccount(a)
 }
 
+const declinePlanRequests = `
+	UPDATE plan_requests SET state = 'declined', decided_at = $1, decided_by = $2
+	WHERE account_id = $3 AND state = 'pending'`
+
 // CloseAccount implements [petcat.AccountStore].
-func (s *Store) CloseAccount(ctx context.Context, by petcat.Actor, id petcat.AccountID) (petcat.Account, error) {
-	const decline = `UPDATE plan_requests SET state = 'declined', decided_at = ?, decided_by = ? WHERE account_id = ? AND state = 'pending'`
-	return change(ctx, s, Work{Doing: "close account"}, func(t *Tx) (petcat.Account, error) {
-		a, err := accountByID(t, id)
-		if err != nil || a.Closed() {
-			return a, err
-		}
-		revoked, err := t.revokeAll(by, id, detail{"because": "account.close"})
-		if err != nil {
-			return a, err
-		}
-		if err := t.exec(decline, t.now.UnixMilli(), string(by), int64(id)); err != nil {
-			return a, err
-		}
-		a.ClosedAt = t.now
-		return t.putAccount(a, by, "account.close", detail{"revoked_keys": revoked})
-	})
+func (s *Store) CloseAccount(ctx context.Context, by petcat.Author, id petcat.AccountID) (r petcat.Result[petcat.Account], err error) {
+	const action = "account.close"
+	tx, err := s.begin(ctx, Work{Doing: "close account"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedAccount(tx, id, err)
+	}
+	a, err := findAccount(tx, id)
+	if err != nil {
+		return r, err
+	}
+	if a.Closed() {
+		return petcat.Result[petcat.Account]{Value: a}, tx.commitOnce(by, action, int64(id))
+	}
+	revoked, err := tx.revokeKeys(by.Actor, id, detail{"because": action})
+	if err != nil {
+		return r, err
+	}
+	if err := tx.run(declinePlanRequests, tx.now.UnixMilli(), string(by.Actor), int64(id)); err != nil {
+		return r, err
+	}
+	a.ClosedAt = tx.now
+	if err := tx.updateAccount(a); err != nil {
+		return r, err
+	}
+	if err := tx.log(by.Actor, action, id.String(), detail{"revoked_keys": revoked}); err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.Account]{Value: a}, tx.commitOnce(by, action, int64(id))
 }

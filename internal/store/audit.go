@@ -36,15 +36,16 @@ func (t *Tx) put(e entry, table, key, columns string, row []any) error {
 	return t.record(e.by, e.action, e.detail, e.subject)
 }
 
+// log appends an audit entry.
+func (t *Tx) log(by petcat.Actor, action, subject string, d detail) error {
+	return t.record(by, action, d, subject)
+}
+
 // record appends an audit entry for each subject. It ignores changes without an actor: API
 // callers change their categories without audit entries.
 func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string) error {
 	if by == "" {
 		return nil
-	}
-	head, err := t.auditHead()
-	if err != nil {
-		return err
 	}
 	if d == nil {
 		d = detail{}
@@ -53,62 +54,114 @@ func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string
 	if err != nil {
 		return fmt.Errorf("encode the detail of %s: %w", action, err)
 	}
-	rows := make([][]any, len(subjects))
-	for i, subject := range subjects {
-		e := head.Append(petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)})
-		rows[i] = auditInto(&e)
+	head, err := t.auditHead()
+	if err != nil {
+		return err
+	}
+	for _, subject := range subjects {
+		e := petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)}
+		if err := t.insertAuditEntry(head.Append(e)); err != nil {
+			return err
+		}
 	}
 	t.audit = &head
-	return execRows(t, RowsInStatement, insertInto("audit", auditColumns), ``, rows)
+	return nil
 }
+
+const insertAuditEntry = `
+	INSERT INTO audit (sequence, at, actor, action, subject, detail, hash)
+	VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+func (t *Tx) insertAuditEntry(e petcat.AuditEntry) error {
+	return t.run(insertAuditEntry,
+		e.Sequence,
+		e.At.UnixMilli(),
+		e.Actor,
+		e.Action,
+		e.Subject,
+		e.Detail,
+		e.Hash[:],
+	)
+}
+
+const selectAuditHead = `SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1`
 
 // auditHead returns the end of the log. It reads the log once in each transaction: other
 // processes cannot append while this transaction locks the counter row.
 func (t *Tx) auditHead() (petcat.AuditHead, error) {
-	const query = `SELECT sequence, hash FROM audit ORDER BY sequence DESC LIMIT 1`
 	if t.audit != nil {
 		return *t.audit, nil
 	}
-	return one(t, func(h *petcat.AuditHead) []any { return []any{&h.Sequence, (*hash)(&h.Hash)} }, nil, query)
+	return queryRow(t, scanAuditHead, nil, selectAuditHead)
 }
 
-const auditColumns = `sequence, at, actor, action, subject, detail, hash`
-
-func auditInto(e *petcat.AuditEntry) []any {
-	return []any{&e.Sequence, (*moment)(&e.At), (*string)(&e.Actor), &e.Action, &e.Subject, &e.Detail, (*hash)(&e.Hash)}
+func scanAuditHead(row Row) (h petcat.AuditHead, err error) {
+	err = row.Scan(&h.Sequence, (*hash)(&h.Hash))
+	return h, err
 }
 
-const selectAudit = `SELECT ` + auditColumns + ` FROM audit`
+const selectAudit = `SELECT sequence, at, actor, action, subject, detail, hash FROM audit`
+
+func scanAuditEntry(row Row) (e petcat.AuditEntry, err error) {
+	err = row.Scan(
+		&e.Sequence,
+		(*moment)(&e.At),
+		&e.Actor,
+		&e.Action,
+		&e.Subject,
+		&e.Detail,
+		(*hash)(&e.Hash),
+	)
+	return e, err
+}
 
 // CheckAudit adds all entries of the audit log to a check.
 func CheckAudit(c Conn, check *petcat.AuditCheck) error {
-	return c.Query(func(scan Scan) error {
-		var e petcat.AuditEntry
-		err := scan(auditInto(&e)...)
+	return c.Query(func(row Scan) error {
+		e, err := scanAuditEntry(row)
 		check.Add(e)
 		return err
 	}, selectAudit+` ORDER BY sequence`)
 }
 
+// auditFilter returns the conditions of a query.
+func auditFilter(q petcat.AuditQuery) *filter {
+	f := &filter{}
+	if q.Account != 0 {
+		ofKey := `subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ` + f.arg(int64(q.Account)) + `)`
+		f.and(`(subject = ` + f.arg(q.Account.String()) + ` OR ` + ofKey + `)`)
+	}
+	if q.Key != 0 {
+		f.and(`subject = ` + f.arg(q.Key.String()))
+	}
+	if q.Actor != "" {
+		f.and(`actor = ` + f.arg(string(q.Actor)))
+	}
+	if !q.Since.IsZero() {
+		f.and(`at >= ` + f.arg(q.Since.UnixMilli()))
+	}
+	if q.Before > 0 {
+		f.and(`sequence < ` + f.arg(q.Before))
+	}
+	return f
+}
+
 // EachAuditEntry implements [petcat.AuditStore].
 func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
 	const doing = "read the audit log"
-	var c conditions
-	c.when(q.Account != 0, `(subject = ? OR subject IN (SELECT 'key_' || id FROM api_keys WHERE account_id = ?))`, q.Account.String(), int64(q.Account))
-	c.when(q.Key != 0, `subject = ?`, q.Key.String())
-	c.when(q.Actor != "", `actor = ?`, string(q.Actor))
-	c.when(!q.Since.IsZero(), `at >= ?`, q.Since.UnixMilli())
-	c.when(q.Before > 0, `sequence < ?`, q.Before)
+	f := auditFilter(q)
 	if q.Newest == 0 {
-		query, args := c.page(selectAudit, `sequence`, 0)
-		return each(ctx, s, doing, auditInto, fn, query, args...)
+		return eachRow(ctx, s, doing, scanAuditEntry, fn, selectAudit+f.where()+` ORDER BY sequence`, f.args...)
 	}
-	query, args := c.page(selectAudit, `sequence DESC`, q.Newest)
-	newest, err := list(ctx, s, doing, auditInto, query, args...)
+	query := selectAudit + f.where() + ` ORDER BY sequence DESC LIMIT ` + f.arg(int64(q.Newest))
+	newest, err := queryRows(s.reader(ctx, doing), scanAuditEntry, query, f.args...)
+	if err != nil {
+		return err
+	}
 	for _, e := range slices.Backward(newest) {
 		if err := fn(e); err != nil {
 			return err
 		}
 	}
-	return err
+	return nil
 }

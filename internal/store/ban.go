@@ -23,7 +23,7 @@ func banInto(b *petcat.Ban) []any {
 // attempt is unknown. An operator may have lifted the ban since, so the second write is ignored.
 func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 	return s.Change(ctx, "save ban", func(t *Tx) error {
-		if _, err := keyByID(t, b.Key); err != nil {
+		if _, err := findKey(t, b.Key); err != nil {
 			return err
 		}
 		if last, err := t.lastBan(b.Key); err != nil || last.Key != 0 && !last.StartedAt.Before(stored(b.StartedAt)) {

@@ -23,7 +23,7 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 	if c.IdempotencyKey == "" && c.Refused != nil {
 		return petcat.CreatedCategory{}, c.Refused
 	}
-	end, err := s.begin(scopedKey{c.Account, c.IdempotencyKey})
+	end, err := s.claim(scopedKey{c.Account, c.IdempotencyKey})
 	if err != nil {
 		return petcat.CreatedCategory{}, err
 	}

@@ -63,7 +63,7 @@ func (s *Store) ApprovePlanRequest(ctx context.Context, by petcat.Actor, id petc
 		}
 		subscription, err := petcat.ParseSubscription(string(r.Plan), perMinute, perDay)
 		if err == nil {
-			_, err = t.subscribe(by, r.Account, subscription)
+			_, err = t.editAccount(by, r.Account, petcat.EditPlan(subscription))
 		}
 		return r, err
 	})

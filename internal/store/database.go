@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"database/sql/driver"
 	"fmt"
@@ -40,24 +39,6 @@ type Work struct {
 	// Account made the request; 0 for an operator. The write queue uses it to keep one
 	// account from filling the queue.
 	Account petcat.AccountID
-}
-
-// Database is the part of a store that differs between SQLite and PostgreSQL. Its methods return
-// errors of the domain, whose text for the log names the operation.
-type Database interface {
-	// Change runs fn in a transaction, and returns after the commit. If fn fails, the
-	// transaction is rolled back. Change may run fn more than once, and fn may still be
-	// running after Change has returned an error: read variables that fn sets only if Change
-	// returns nil.
-	Change(ctx context.Context, w Work, fn func(*Tx) error) error
-	// Create commits the creation of a category, together with other creates.
-	Create(ctx context.Context, c *Create) error
-	// Write is Change without the lock on the counter row. A failover to a standby may lose it.
-	Write(ctx context.Context, doing string, fn func(Conn) error) error
-	// Read runs fn, which reads a few rows. It may run fn more than once.
-	Read(ctx context.Context, doing string, fn func(Conn) error) error
-	// Each calls row for every row of a query, of any number, and stops at the first error.
-	Each(ctx context.Context, doing string, row func(Scan) error, query string, args ...any) error
 }
 
 // Dialect is the SQL that differs between the databases.

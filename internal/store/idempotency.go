@@ -20,10 +20,10 @@ type scopedKey struct {
 	key     petcat.IdempotencyKey
 }
 
-// begin rejects a create while another one with the same key is in flight in this process. A
+// claim rejects a create while another one with the same key is in flight in this process. A
 // create on another node waits for the commit instead, and then finds the key in the database.
 // If a caller disconnects, the key is removed while its write still runs.
-func (s *Store) begin(k scopedKey) (end func(), err error) {
+func (s *Store) claim(k scopedKey) (end func(), err error) {
 	if k.key == "" {
 		return func() {}, nil
 	}
@@ -39,34 +39,13 @@ func errInProgress() error {
 
 // createOnce runs a caller's create in its own transaction. See [Tx.once].
 func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (earlier, error) {
-	end, err := s.begin(r.scopedKey)
+	end, err := s.claim(r.scopedKey)
 	if err != nil {
 		return earlier{}, err
 	}
 	defer end()
 	e, err := change(ctx, s, Work{doing, r.account}, func(t *Tx) (earlier, error) { return t.once(r, create) })
 	return e, callerError(err, "retry it later with the same Idempotency-Key")
-}
-
-// changeOnce makes a change unless it was made before. It stores the sequence of the change's
-// audit entry with the idempotency key.
-func (t *Tx) changeOnce(o petcat.Once, change func(*Tx) error) error {
-	if o.Key == "" {
-		return change(t)
-	}
-	r := request{scopedKey{key: petcat.IdempotencyKey(o.By) + " " + o.Key}, o.Fingerprint()}
-	e, err := t.once(r, func(t *Tx) (sequence int64, err error) {
-		before := t.audit
-		if err = change(t); err == nil && t.audit != before { // else nothing changed
-			sequence = t.audit.Sequence
-		}
-		return sequence, err
-	})
-	if err != nil || !e.known {
-		return err
-	}
-	subject, err := one(t, oneColumn[string], nil, `SELECT subject FROM audit WHERE sequence = ?`, e.id)
-	return cmp.Or[error](err, petcat.Errorf(petcat.CodeInvalidField, "this was done already").WithCause(&petcat.RepeatedError{Subject: subject}))
 }
 
 // once calls do unless an earlier request with the same idempotency key succeeded. It returns
@@ -110,7 +89,7 @@ func (t *Tx) recall(requests []request) ([]earlier, error) {
 		var fingerprint hash
 		err := scan(&e.id, &fingerprint)
 		if e.known = true; fingerprint != requests[i].fingerprint {
-			e.conflict = petcat.Errorf(petcat.CodeIdempotencyKeyReused, "this Idempotency-Key was used for another request; use a new key for a new request")
+			e.conflict = errKeyReused()
 		}
 		return err
 	}, query, rows)

@@ -14,25 +14,46 @@ func operatorInto(o *petcat.Operator) []any {
 	return []any{(*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.LinkEndsAt)}
 }
 
+const insertOperator = `INSERT INTO operators (name, role, created_at) VALUES ($1, $2, $3)`
+
 // CreateOperator implements [petcat.OperatorStore].
-func (s *Store) CreateOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName, role petcat.Role, link petcat.TokenHash) (petcat.Operator, error) {
-	const insert = `INSERT INTO operators (name, role, created_at) VALUES (?, ?, ?)`
-	return change(ctx, s, Work{Doing: "create operator"}, func(t *Tx) (petcat.Operator, error) {
-		o, err := one(t, operatorInto, nil, operatorByName, string(name))
-		if err == nil && o.Name != "" {
-			err = invalid("there is an operator %s already; choose another name, or remove that one first", string(name))
-		}
-		if err == nil {
-			err = t.exec(insert, string(name), string(role), t.now.UnixMilli())
-		}
-		if err != nil {
-			return o, err
-		}
-		o = petcat.Operator{Name: name, Role: role, CreatedAt: t.now}
-		o.LinkEndsAt, err = t.createLink(entry{by, "operator.create", name.String(), detail{"role": role}}, petcat.Subject{Operator: name}, link)
-		return o, err
-	})
+func (s *Store) CreateOperator(
+	ctx context.Context, by petcat.Author, name petcat.OperatorName, role petcat.Role, link petcat.TokenHash,
+) (r petcat.Result[petcat.Operator], err error) {
+	const action = "operator.create"
+	tx, err := s.begin(ctx, Work{Doing: "create operator"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	id, err := tx.replays(by, action)
+	if err != nil {
+		return r, err
+	}
+	found, err := one(tx, operatorInto, nil, operatorByName, string(name))
+	if err != nil {
+		return r, err
+	}
+	switch {
+	case id != 0:
+		return petcat.Result[petcat.Operator]{Value: found, Replayed: true}, nil
+	case found.Name != "":
+		return r, invalid("there is an operator %s already; choose another name, or remove that one first", string(name))
+	}
+	if err := tx.run(insertOperator, string(name), string(role), tx.now.UnixMilli()); err != nil {
+		return r, err
+	}
+	r.Value = petcat.Operator{Name: name, Role: role, CreatedAt: tx.now}
+	e := entry{by.Actor, action, name.String(), detail{"role": role}}
+	if r.Value.LinkEndsAt, err = tx.createLink(e, petcat.Subject{Operator: name}, link); err != nil {
+		return r, err
+	}
+	return r, tx.commitOnce(by, action, operatorID)
 }
+
+// operatorID is stored with an idempotency key, because operators have a name and no id. The
+// request contains the name.
+const operatorID = 1
 
 const operatorByName = `SELECT ` + operatorColumns + ` FROM operators WHERE name = ?`
 

@@ -71,7 +71,7 @@ func findSession(c Conn, realm petcat.Realm, session petcat.TokenHash, now time.
 	}
 	found, err := one(c, into, missing, query, session[:])
 	if err == nil && found.Account.ID != 0 {
-		found.Account, err = accountByID(c, found.Account.ID)
+		found.Account, err = findAccount(c, found.Account.ID)
 	}
 	if err == nil && (found.Subject().Realm() != realm || found.Ended(now) || found.Account.Closed()) {
 		err = missing

@@ -1,12 +1,12 @@
 // Package store implements all operations on stored data, and contains all SQL statements, once
-// for both databases. Packages sqlite and postgres provide the [Database] that runs the
-// statements, and a [Dialect] for the SQL that differs.
+// for both databases. Packages sqlite and postgres provide the [DB] that runs the statements,
+// and a [Dialect] for the SQL that differs.
 //
 // Each change of the domain's data runs in a transaction that locks the counter row ([Tx]),
 // together with its audit entry. A failed operation changes nothing.
 //
 // Connections, commits, migrations and database errors belong to sqlite and postgres. When the
-// database is unavailable, operations return the error of the Database.
+// database is unavailable, operations return the error of the DB.
 package store
 
 import (
@@ -24,24 +24,35 @@ import (
 
 // Store implements the operations on one dataset. It is safe for concurrent use.
 type Store struct {
-	db       Database
+	db       DB
 	dialect  Dialect
 	meta     Meta
 	clock    clock.Clock
 	inFlight sync.Map // of scopedKey: creates in flight in this process
 	// accessChanged is called after each change of an account, a key or a ban.
 	accessChanged func(context.Context)
+	// latest and reached check that the revision of a shared database never falls.
+	latest  func() petcat.Revision
+	reached func(r, before petcat.Revision)
 }
 
 // New returns a Store on a database.
-func New(db Database, d Dialect, m Meta, c clock.Clock) *Store {
-	return &Store{db: db, dialect: d, meta: m, clock: c, accessChanged: func(context.Context) {}}
+func New(db DB, d Dialect, m Meta, c clock.Clock) *Store {
+	return &Store{db: db, dialect: d, meta: m, clock: c, accessChanged: func(context.Context) {},
+		latest: func() petcat.Revision { return 0 }, reached: func(petcat.Revision, petcat.Revision) {}}
 }
 
 // OnAccessChange sets a function that is called after each committed change of an account, a
 // key or a ban by this process, before the operation returns. Call it before the store is used
 // concurrently.
 func (s *Store) OnAccessChange(fn func(context.Context)) { s.accessChanged = fn }
+
+// CheckRevisions sets functions for the revisions that [Store.AccessChangesSince] reads: latest
+// returns the newest one before the read, and reached gets both. Call it before the store is used
+// concurrently.
+func (s *Store) CheckRevisions(latest func() petcat.Revision, reached func(r, before petcat.Revision)) {
+	s.latest, s.reached = latest, reached
+}
 
 // Dataset returns the dataset name, which is random and set when the data is created.
 func (s *Store) Dataset() string { return s.meta.Dataset }
@@ -52,23 +63,22 @@ func (s *Store) Environment() petcat.Environment { return s.meta.Environment }
 // Created reports whether opening this store created the data.
 func (s *Store) Created() bool { return s.meta.Created }
 
-// Change runs fn in a transaction that locks the counter row. See [Database].
+// Change runs fn in a transaction that locks the counter row. It is for operations that do not
+// begin their transaction themselves yet.
 func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
 	return s.change(ctx, Work{Doing: doing}, fn)
 }
 
 func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
-	access := false
-	err := s.db.Change(ctx, w, func(t *Tx) error {
-		before := t.sequences.Access
-		err := t.changeOnce(petcat.OnceFrom(ctx), fn)
-		access = t.sequences.Access != before
+	tx, err := s.begin(ctx, w)
+	if err != nil {
 		return err
-	})
-	if err == nil && access {
-		s.accessChanged(ctx)
 	}
-	return err
+	defer tx.Rollback()
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // change runs fn in a transaction that locks the counter row, and returns its result after the
@@ -169,7 +179,7 @@ func notFound(format string, args ...any) error {
 	return petcat.Errorf(petcat.CodeNotFound, format, args...)
 }
 
-func invalid(format string, args ...any) error {
+func invalid(format string, args ...any) *petcat.Error {
 	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
 }
 

@@ -41,7 +41,7 @@ func testAccess(t *testing.T, open Open) {
 	k, secret := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ReadOnly: true})
 	first := petcat.KeyAccess{Hash: secret.Hash, ID: k.ID, Account: a.ID, ReadOnly: true}
 	step("a new key", []petcat.KeyAccess{first}, nil, nil)
-	pro, err := f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "pro", 0, 0))
+	pro, err := value(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0))))
 	step("another plan", nil, []petcat.Account{must(t, pro, err)}, nil)
 	f.change(t, k.ID, petcat.DisableKey)
 	disabled := first
@@ -53,7 +53,7 @@ func testAccess(t *testing.T, open Open) {
 	r, _, err := generator(2).Rotation(k.ID, time.Hour)
 	must(t, r, err)
 	g := r.Generated()
-	must2(t)(f.RotateKey(t.Context(), operator, r))
+	must2(t)(f.RotateKey(t.Context(), petcat.By(operator), r))
 	second := petcat.KeyAccess{Hash: g.Hash, ID: 2, Account: a.ID, ReadOnly: true}
 	first.ExpiresAt = noon.Add(time.Hour)
 	step("a rotated key", []petcat.KeyAccess{second, first}, nil, nil)
@@ -70,7 +70,7 @@ func testAccess(t *testing.T, open Open) {
 	if c := changes(t, server, seen); !empty(c) {
 		t.Errorf("a new category changed access: %+v", c)
 	}
-	closed, err := f.CloseAccount(t.Context(), operator, a.ID)
+	closed, err := value(f.CloseAccount(t.Context(), petcat.By(operator), a.ID))
 	must(t, closed, err)
 	first.Revoked, second.Revoked = true, true
 	step("a closed account", []petcat.KeyAccess{first, second}, []petcat.Account{closed}, nil)

@@ -41,7 +41,7 @@ func testAudit(t *testing.T, open Open) {
 			store := []Store{f.Store, other}[i%2]
 			name, free := petcat.AccountName(strings.Repeat("a", i+1)), subscription(t, "free", 0, 0)
 			wg.Go(func() {
-				if _, err := store.CreateAccount(t.Context(), operator, name, free); err != nil {
+				if _, err := store.CreateAccount(t.Context(), petcat.By(operator), name, free); err != nil {
 					t.Errorf("create account: %v", err)
 				}
 			})
@@ -57,7 +57,7 @@ func testAuditEntries(t *testing.T, open Open) {
 	f := start(t, open)
 	a := f.account(t, "zoo")
 	k, g := f.key(t, a.ID, 1)
-	must2(t)(f.ChangeSubscription(t.Context(), operator, a.ID, subscription(t, "enterprise", 5, 6)))
+	must2(t)(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "enterprise", 5, 6))))
 	f.clock.Advance(time.Minute)
 	f.change(t, k.ID, petcat.DisableKey)
 	f.change(t, k.ID, petcat.EnableKey)
@@ -65,14 +65,14 @@ func testAuditEntries(t *testing.T, open Open) {
 	r, _, err := generator(2).Rotation(k.ID, 0)
 	must(t, r, err)
 	second := r.Generated()
-	must2(t)(f.RotateKey(t.Context(), operator, r))
+	must2(t)(f.RotateKey(t.Context(), petcat.By(operator), r))
 	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: f.now(), EndsAt: f.now().Add(time.Minute)}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
 	must2(t)(f.LiftBan(t.Context(), operator, k.ID))
 	f.change(t, k.ID, petcat.RevokeKey)
-	must2(t)(f.CloseAccount(t.Context(), "cli:bob", a.ID))
+	must2(t)(f.CloseAccount(t.Context(), petcat.By("cli:bob"), a.ID))
 
 	type line struct {
 		At              time.Time
@@ -134,7 +134,7 @@ func testAuditQuery(t *testing.T, open Open) {
 	zooKey, _ := f.key(t, zoo.ID, 1)
 	f.clock.Advance(time.Minute)
 	f.key(t, shop.ID, 2)
-	must2(t)(f.ChangeKey(t.Context(), "cli:bob", zooKey.ID, petcat.DisableKey))
+	must2(t)(f.ChangeKey(t.Context(), petcat.By("cli:bob"), zooKey.ID, petcat.DisableKey))
 	all := f.audit(t)
 	for _, c := range []struct {
 		name string

@@ -59,7 +59,7 @@ func testPlanRequests(t *testing.T, open Open) {
 	list(petcat.PlanRequestQuery{Before: declined.ID}, first)
 	list(petcat.PlanRequestQuery{Account: a.ID}, declined, first)
 	list(petcat.PlanRequestQuery{State: petcat.PlanRequestPending}, pending)
-	must2(t)(f.CloseAccount(t.Context(), operator, b.ID))
+	must2(t)(f.CloseAccount(t.Context(), petcat.By(operator), b.ID))
 	list(petcat.PlanRequestQuery{State: petcat.PlanRequestPending})
 	lines := f.auditLines(t)
 	wantEqual(t, "audit entries", []string{

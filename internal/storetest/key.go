@@ -27,15 +27,15 @@ func testKeys(t *testing.T, open Open) {
 		f := start(t, open)
 		n, _, err := generator(1).NewKey(9, petcat.KeyTerms{}, noon)
 		must(t, n, err)
-		_, err = f.CreateKey(t.Context(), operator, n)
+		_, err = f.CreateKey(t.Context(), petcat.By(operator), n)
 		wantCode(t, err, petcat.CodeNotFound)
 		_, err = f.FindKey(t.Context(), 9)
 		wantCode(t, err, petcat.CodeNotFound)
-		_, err = f.ChangeKey(t.Context(), operator, 9, petcat.RevokeKey)
+		_, err = f.ChangeKey(t.Context(), petcat.By(operator), 9, petcat.RevokeKey)
 		wantCode(t, err, petcat.CodeNotFound)
 		r, _, err := generator(1).Rotation(9, 0)
 		must(t, r, err)
-		_, err = f.RotateKey(t.Context(), operator, r)
+		_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
 		wantCode(t, err, petcat.CodeNotFound)
 	})
 	t.Run("found by the hash of its secret", func(t *testing.T) {
@@ -70,12 +70,12 @@ func testKeys(t *testing.T, open Open) {
 		f.clock.Advance(time.Minute)
 		wantEqual(t, "revoked twice", revoked, f.change(t, k.ID, petcat.RevokeKey))
 		for _, action := range []petcat.KeyAction{petcat.EnableKey, petcat.DisableKey} {
-			_, err := f.ChangeKey(t.Context(), operator, k.ID, action)
+			_, err := f.ChangeKey(t.Context(), petcat.By(operator), k.ID, action)
 			wantCode(t, err, petcat.CodeInvalidField)
 		}
 		r, _, err := generator(2).Rotation(k.ID, 0)
 		must(t, r, err)
-		_, err = f.RotateKey(t.Context(), operator, r)
+		_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
 		wantCode(t, err, petcat.CodeInvalidField)
 		wantEqual(t, "stored", []petcat.Key{revoked}, f.keys(t, 0))
 	})
@@ -85,7 +85,7 @@ func testKeys(t *testing.T, open Open) {
 		edit := func(label *string, expiresAt *time.Time) (petcat.Key, error) {
 			e, err := petcat.ParseKeyEdit(label, expiresAt, f.now())
 			must(t, e, err)
-			return f.EditKey(t.Context(), operator, k.ID, e)
+			return value(f.EditKey(t.Context(), petcat.By(operator), k.ID, e))
 		}
 		name, end := "shop", noon.Add(time.Hour)
 		k.Label = name
@@ -109,7 +109,7 @@ func testKeys(t *testing.T, open Open) {
 		create := func(seed uint64) (petcat.Key, error) {
 			n, _, err := generator(seed).NewKey(a.ID, petcat.KeyTerms{}, f.now())
 			must(t, n, err)
-			return f.CreateKey(t.Context(), a.ID.Actor(), n)
+			return value(f.CreateKey(t.Context(), petcat.By(a.ID.Actor()), n))
 		}
 		for seed := range uint64(petcat.MaxCustomerKeys) {
 			must2(t)(create(seed))
@@ -127,7 +127,7 @@ func testKeys(t *testing.T, open Open) {
 
 func (f *fixture) change(t *testing.T, id petcat.KeyID, action petcat.KeyAction) petcat.Key {
 	t.Helper()
-	k, err := f.ChangeKey(t.Context(), operator, id, action)
+	k, err := value(f.ChangeKey(t.Context(), petcat.By(operator), id, action))
 	return must(t, k, err)
 }
 
@@ -138,13 +138,14 @@ func testRotation(t *testing.T, open Open) {
 	r, _, err := generator(2).Rotation(old.ID, time.Hour)
 	must(t, r, err)
 	secret := r.Generated()
-	successor, err := f.RotateKey(t.Context(), operator, r)
-	must(t, successor, err)
+	rotated, err := f.RotateKey(t.Context(), petcat.By(operator), r)
+	successor := must(t, rotated, err).Value.New
 	now := noon.Add(24 * time.Hour)
 	wantEqual(t, "the new key", petcat.Key{
 		ID: 2, Account: old.Account, Label: old.Label, Hint: secret.Hint, ReadOnly: true, CreatedAt: now, ExpiresAt: now.Add(30 * 24 * time.Hour),
 	}, successor)
 	old.ExpiresAt, old.Successor = now.Add(time.Hour), successor.ID
+	wantEqual(t, "the old key", old, rotated.Value.Old)
 	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
 	for _, g := range []petcat.GeneratedKey{oldSecret, secret} {
 		found, err := f.FindKeys(t.Context(), []petcat.KeyHash{g.Hash})
@@ -152,13 +153,21 @@ func testRotation(t *testing.T, open Open) {
 	}
 	r, _, err = generator(3).Rotation(old.ID, time.Hour)
 	must(t, r, err)
-	_, err = f.RotateKey(t.Context(), operator, r)
+	_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
 	wantCode(t, err, petcat.CodeInvalidField)
+
+	// A replaced key ends at the end of the overlap, whoever edits it.
+	for range 2 {
+		edit, err := petcat.ParseKeyEdit(nil, &time.Time{}, f.now())
+		must(t, edit, err)
+		_, err = f.EditKey(t.Context(), petcat.By(operator), old.ID, edit)
+		wantCode(t, err, petcat.CodeInvalidField)
+	}
 
 	before := old
 	before.ExpiresAt, before.Successor = noon.Add(30*24*time.Hour), 0
 	for range 2 { // the second time changes nothing
-		must(t, 0, f.UndoRotation(t.Context(), operator, before))
+		must(t, 0, f.UndoRotation(t.Context(), petcat.By(operator), before))
 		successor.RevokedAt = now
 		wantEqual(t, "undone", []petcat.Key{before, successor}, f.keys(t, 0))
 	}

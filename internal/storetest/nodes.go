@@ -87,7 +87,7 @@ func testFeedUnderLoad(t *testing.T, open OpenShared) {
 					if client > 0 || n%10 != 0 {
 						continue
 					}
-					_, err := store.CreateAccount(t.Context(), operator, petcat.AccountName(fmt.Sprintf("zoo %d/%d", i, n)), subscription(t, "free", 0, 0))
+					_, err := store.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(fmt.Sprintf("zoo %d/%d", i, n)), subscription(t, "free", 0, 0))
 					if err != nil {
 						t.Errorf("create account: %v", err)
 					}

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -150,31 +149,84 @@ func testOneKeyInParallel(t *testing.T, open Open) {
 	}
 }
 
-// testManagedOnce: a change with an idempotency key is made once. A retry returns the subject of
-// the change.
+// testManagedOnce: a change with an idempotency key is made once. A retry returns the resource.
 func testManagedOnce(t *testing.T, open Open) {
 	f := start(t, open)
-	create := func(s Store, by petcat.Actor, key, name string) error {
+	create := func(s Store, by petcat.Actor, key, name string) (petcat.Result[petcat.Account], error) {
 		t.Helper()
-		ctx, err := petcat.WithOnce(t.Context(), by, key, "account "+name)
-		must(t, 0, err)
-		_, err = s.CreateAccount(ctx, by, petcat.AccountName(name), subscription(t, "free", 0, 0))
-		return err
+		author, err := petcat.ParseAuthor(by, key, "account "+name)
+		must(t, author, err)
+		return s.CreateAccount(t.Context(), author, petcat.AccountName(name), subscription(t, "free", 0, 0))
 	}
-	must(t, 0, create(f, operator, "k", "zoo"))
+	first, err := create(f, operator, "k", "zoo")
+	wantEqual(t, "replayed", false, must(t, first, err).Replayed)
 	for _, s := range []Store{f, f.another(t)} {
-		err := create(s, operator, "k", "zoo")
-		repeated, ok := errors.AsType[*petcat.RepeatedError](err)
-		if !ok || repeated.Subject != "acct_1" {
-			t.Errorf("the retry returned %v, want the subject", err)
-		}
+		again, err := create(s, operator, "k", "zoo")
+		wantEqual(t, "the retry", petcat.Result[petcat.Account]{Value: first.Value, Replayed: true}, must(t, again, err))
 	}
-	wantCode(t, create(f, operator, "k", "shop"), petcat.CodeIdempotencyKeyReused)
-	must(t, 0, create(f, "operator bob", "k", "shop"))
-	wantCode(t, create(f, operator, "l", "zoo"), petcat.CodeInvalidField)
-	must(t, 0, create(f, operator, "l", "aquarium")) // failed changes are not stored
+	_, err = create(f, operator, "k", "shop")
+	wantCode(t, err, petcat.CodeIdempotencyKeyReused)
+	must2(t)(create(f, "operator bob", "k", "shop"))
+	_, err = create(f, operator, "l", "zoo")
+	wantCode(t, err, petcat.CodeInvalidField)
+	must2(t)(create(f, operator, "l", "aquarium")) // failed changes are not stored
 	f.age(t, petcat.IdempotencyRetention)
 	f.clean(t)
-	must(t, 0, create(f, operator, "k", "farm"))
+	must2(t)(create(f, operator, "k", "farm"))
 	wantEqual(t, "audit entries", 4, len(f.audit(t)))
+}
+
+// testManagedOnceAll: every change of an account or a key is made once.
+func testManagedOnceAll(t *testing.T, open Open) {
+	label := "new"
+	edit, err := petcat.ParseKeyEdit(&label, nil, noon)
+	must(t, edit, err)
+	for name, change := range map[string]func(s Store, by petcat.Author) (value any, replayed bool, err error){
+		"create key": func(s Store, by petcat.Author) (any, bool, error) {
+			n, _, err := generator(7).NewKey(1, petcat.KeyTerms{}, noon)
+			must(t, n, err)
+			r, err := s.CreateKey(t.Context(), by, n)
+			return r.Value, r.Replayed, err
+		},
+		"rotate key": func(s Store, by petcat.Author) (any, bool, error) {
+			rotation, _, err := generator(8).Rotation(1, time.Hour)
+			must(t, rotation, err)
+			r, err := s.RotateKey(t.Context(), by, rotation)
+			return r.Value, r.Replayed, err
+		},
+		"edit key": func(s Store, by petcat.Author) (any, bool, error) {
+			r, err := s.EditKey(t.Context(), by, 1, edit)
+			return r.Value, r.Replayed, err
+		},
+		"revoke key": func(s Store, by petcat.Author) (any, bool, error) {
+			r, err := s.ChangeKey(t.Context(), by, 1, petcat.RevokeKey)
+			return r.Value, r.Replayed, err
+		},
+		"close account": func(s Store, by petcat.Author) (any, bool, error) {
+			r, err := s.CloseAccount(t.Context(), by, 1)
+			return r.Value, r.Replayed, err
+		},
+		"edit account": func(s Store, by petcat.Author) (any, bool, error) {
+			r, err := s.EditAccount(t.Context(), by, 1, petcat.EditName("shop"))
+			return r.Value, r.Replayed, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := start(t, open)
+			f.key(t, f.account(t, "zoo").ID, 1)
+			by := petcat.Author{Actor: operator, Key: "k", Request: name}
+			first, replayed, err := change(f, by)
+			wantEqual(t, "replayed", false, must(t, replayed, err))
+			entries := len(f.audit(t))
+			for _, s := range []Store{f, f.another(t)} {
+				again, replayed, err := change(s, by)
+				wantEqual(t, "replayed", true, must(t, replayed, err))
+				wantEqual(t, "the retry", first, again)
+			}
+			wantEqual(t, "audit entries", entries, len(f.audit(t)))
+			by.Request = "another"
+			_, _, err = change(f, by)
+			wantCode(t, err, petcat.CodeIdempotencyKeyReused)
+		})
+	}
 }

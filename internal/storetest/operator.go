@@ -9,7 +9,7 @@ import (
 
 func (f *fixture) operator(t *testing.T, name, role string, link petcat.TokenHash) petcat.Operator {
 	t.Helper()
-	o, err := f.CreateOperator(t.Context(), operator, petcat.OperatorName(name), petcat.Role(role), link)
+	o, err := value(f.CreateOperator(t.Context(), petcat.By(operator), petcat.OperatorName(name), petcat.Role(role), link))
 	return must(t, o, err)
 }
 
@@ -33,7 +33,7 @@ func testOperators(t *testing.T, open Open) {
 	wantEqual(t, "the created operator", petcat.Operator{Name: "bob", Role: petcat.RoleViewer, CreatedAt: noon, LinkEndsAt: noon.Add(petcat.LinkLife)}, bob)
 	ada := f.operator(t, "ada", "admin", token(2))
 	wantEqual(t, "all operators", []petcat.Operator{ada, bob}, f.operators(t))
-	_, err := f.CreateOperator(t.Context(), operator, "bob", petcat.RoleAdmin, token(3))
+	_, err := f.CreateOperator(t.Context(), petcat.By(operator), "bob", petcat.RoleAdmin, token(3))
 	wantCode(t, err, petcat.CodeInvalidField)
 
 	must2(t)(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(11)))

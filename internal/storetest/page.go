@@ -19,7 +19,7 @@ func testAccountPages(t *testing.T, open Open) {
 	for _, name := range []string{"zoo", "Acme", "acme 2", "ÄRA", "ära", "a%b", "acme", "b"} {
 		f.account(t, name)
 	}
-	must2(t)(f.CloseAccount(t.Context(), operator, 2))
+	must2(t)(f.CloseAccount(t.Context(), petcat.By(operator), 2))
 	f.account(t, "Acme")
 	// pages reads all pages.
 	pages := func(prefix string, limit int) (names []string) {
@@ -48,14 +48,14 @@ func testAccountPages(t *testing.T, open Open) {
 	wantEqual(t, "accounts that begin with Ä", all[7:8], pages("Ä", 10))
 	wantEqual(t, "accounts that begin with a%", all[:1], pages("A%", 10))
 	wantEqual(t, "accounts that begin with x", 0, len(pages("x", 10)))
-	must2(t)(f.ChangeSubscription(t.Context(), operator, 7, subscription(t, "pro", 0, 0)))
+	must2(t)(f.EditAccount(t.Context(), petcat.By(operator), 7, petcat.EditPlan(subscription(t, "pro", 0, 0))))
 	pro, err := f.AccountPage(t.Context(), petcat.AccountQuery{Prefix: "a", Plan: petcat.Pro, Limit: 9})
 	wantEqual(t, "accounts on a plan", "acme", must(t, pro, err)[0].Name)
 	wantEqual(t, "number of accounts", 1, len(pro))
 
 	k, _ := f.key(t, 7, 1)
 	gone, _ := f.key(t, 7, 2)
-	must2(t)(f.ChangeKey(t.Context(), operator, gone.ID, petcat.RevokeKey))
+	must2(t)(f.ChangeKey(t.Context(), petcat.By(operator), gone.ID, petcat.RevokeKey))
 	for i, key := range []petcat.KeyID{k.ID, gone.ID} {
 		b := petcat.Ban{Key: key, Account: 7, Level: 1, StartedAt: f.now(), EndsAt: f.now().Add(time.Minute), Shadow: i == 1}
 		if err := f.SaveBan(t.Context(), b); err != nil {

@@ -39,7 +39,7 @@ func testRolledBack(t *testing.T, open Open) {
 					}
 				})
 				all.Go(func() {
-					if _, err := f.CreateAccount(t.Context(), operator, petcat.AccountName(fmt.Sprint("kept ", i)), free); err != nil {
+					if _, err := f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(fmt.Sprint("kept ", i)), free); err != nil {
 						t.Errorf("create account: %v", err)
 					}
 				})

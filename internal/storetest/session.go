@@ -112,7 +112,7 @@ func testSessions(t *testing.T, open Open) {
 		f := startSignIn(t, open, petcat.AccountRealm)
 		f.signIn(1)
 		f.link(token(2))
-		must2(t)(f.CloseAccount(t.Context(), operator, f.of.Account))
+		must2(t)(f.CloseAccount(t.Context(), petcat.By(operator), f.of.Account))
 		f.wantSession(token(1), petcat.CodeNotFound)
 		f.wantNoLink(token(2))
 		for id, want := range map[petcat.AccountID]petcat.Code{f.of.Account: petcat.CodeInvalidField, 99: petcat.CodeNotFound} {

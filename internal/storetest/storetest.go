@@ -28,7 +28,7 @@ type Store interface { //nolint:interfacebloat // a sum of small interfaces
 	petcat.OrderStore
 	petcat.AccountStore
 	petcat.KeyStore
-	UndoRotation(ctx context.Context, by petcat.Actor, before petcat.Key) error
+	UndoRotation(ctx context.Context, by petcat.Author, before petcat.Key) error
 	petcat.BanStore
 	petcat.AccessStore
 	petcat.NodeStore
@@ -100,6 +100,7 @@ func run(t *testing.T, open Open) {
 		{"idempotency", testIdempotency},
 		{"idempotency of all creates", testOnce},
 		{"idempotency of management", testManagedOnce},
+		{"idempotency of every change", testManagedOnceAll},
 		{"accounts", testAccounts},
 		{"keys", testKeys},
 		{"bans", testBans},
@@ -171,6 +172,9 @@ func must[T any](t *testing.T, v T, err error) T {
 	return v
 }
 
+// value returns the value of a change's result.
+func value[T any](r petcat.Result[T], err error) (T, error) { return r.Value, err }
+
 func wantCode(t *testing.T, err error, want petcat.Code) {
 	t.Helper()
 	if got := petcat.CodeOf(err); got != want {
@@ -213,7 +217,7 @@ func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Sub
 
 func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	t.Helper()
-	a, err := f.CreateAccount(t.Context(), operator, petcat.AccountName(name), subscription(t, "free", 0, 0))
+	a, err := value(f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), subscription(t, "free", 0, 0)))
 	return must(t, a, err)
 }
 
@@ -238,7 +242,7 @@ func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms pet
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := f.CreateKey(t.Context(), operator, n)
+	k, err := value(f.CreateKey(t.Context(), petcat.By(operator), n))
 	return must(t, k, err), n.Generated()
 }
 

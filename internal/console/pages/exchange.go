@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -156,19 +155,22 @@ func (x *Exchange) Again(err error, field string, page func() error) error {
 	}
 }
 
-// Once makes a change once for each displayed form. If the form is sent again, for example by a double
-// click, the response redirects to the result of the first change.
-func (x *Exchange) Once(change func() error) error {
-	ctx, err := petcat.WithOnce(x.R.Context(), x.Actor(), x.Value("once"), x.R.URL.Path+" "+x.R.Form.Encode())
+// Author returns who makes a change with the displayed form. A form that was sent before, for example
+// by a double click, does not make the change again.
+func (x *Exchange) Author() petcat.Author {
+	once, err := petcat.ParseIdempotencyKey(x.Value("once"))
 	if err != nil {
-		return err
+		return petcat.By(x.Actor()) // a form without one
 	}
-	x.R = x.R.WithContext(ctx)
-	err = change()
-	if repeated, ok := errors.AsType[*petcat.RepeatedError](err); ok {
-		return x.GoTo(PathOf(repeated.Subject), "repeated")
+	return petcat.Author{Actor: x.Actor(), Key: once, Request: x.R.URL.Path + " " + x.R.Form.Encode()}
+}
+
+// Made is GoTo after a change, or after a form that was sent again.
+func (x *Exchange) Made(path string, replayed bool, done string) error {
+	if replayed {
+		done = "repeated"
 	}
-	return err
+	return x.GoTo(path, done)
 }
 
 // PathOf returns the path of the page about the subject of an audit entry, "" without one.

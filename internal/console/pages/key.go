@@ -79,8 +79,11 @@ func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.site.Store.CreateKey(x.R.Context(), x.Actor(), key)
-	return x.showKey(section, newKey{Key: created, Secret: secret.Reveal()}, err)
+	created, err := x.site.Store.CreateKey(x.R.Context(), x.Author(), key)
+	if err == nil && created.Replayed {
+		return x.GoTo("keys/"+created.Value.ID.String(), "repeated")
+	}
+	return x.showKey(section, newKey{Key: created.Value, Secret: secret.Reveal()}, err)
 }
 
 func (x *Exchange) generator() petcat.KeyGenerator {
@@ -105,11 +108,11 @@ func (x *Exchange) RotateKey(section string, old petcat.Key) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.site.Store.RotateKey(x.R.Context(), x.Actor(), rotation)
-	if rotated, _, applyErr := rotation.Apply(old, created.CreatedAt); applyErr == nil {
-		old = rotated
+	rotated, err := x.site.Store.RotateKey(x.R.Context(), x.Author(), rotation)
+	if err == nil && rotated.Replayed {
+		return x.GoTo("keys/"+rotated.Value.New.ID.String(), "repeated")
 	}
-	return x.showKey(section, newKey{Key: created, Secret: secret.Reveal(), Old: &old}, err)
+	return x.showKey(section, newKey{Key: rotated.Value.New, Secret: secret.Reveal(), Old: &rotated.Value.Old}, err)
 }
 
 // newKey is a key whose secret is shown, once.
@@ -152,7 +155,7 @@ func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative strin
 
 // ChangeKey changes a key, and redirects to its page.
 func (x *Exchange) ChangeKey(id petcat.KeyID, action petcat.KeyAction, done string) error {
-	_, err := x.site.Store.ChangeKey(x.R.Context(), x.Actor(), id, action)
+	_, err := x.site.Store.ChangeKey(x.R.Context(), x.Author(), id, action)
 	return x.Done(err, "keys/"+id.String(), done)
 }
 

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"petcat/internal/store"
+)
+
+// transaction is a transaction of package store, on a connection of the pool of writers.
+type transaction struct {
+	db     *DB
+	doing  string
+	ctx    context.Context //nolint:containedctx // with the timeout of a write; it ends with the transaction
+	cancel context.CancelFunc
+	leased *pgxpool.Conn
+	conn   *conn
+	failed error // the last error of a statement
+	ended  bool
+}
+
+// Begin implements [store.DB]. It is retried only if the server did not answer its begin; after that,
+// a lost transaction may have committed.
+func (s *DB) Begin(ctx context.Context, w store.Work) (*store.Tx, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeouts.write, errNoAnswer)
+	t := &transaction{db: s, doing: w.Doing, ctx: ctx, cancel: cancel}
+	tx, err := t.begin()
+	if severityOf(err) == lost && ctx.Err() == nil {
+		s.writers.Reset() // after a restart of the server, all idle connections are broken
+		tx, err = t.begin()
+	}
+	if err != nil {
+		cancel()
+		s.noteFull(err)
+		return nil, translate(err, w.Doing)
+	}
+	return tx, nil
+}
+
+// begin begins the transaction on a connection.
+func (t *transaction) begin() (*store.Tx, error) {
+	if err := t.db.writes.enter(); err != nil {
+		return nil, &connError{err, unreachable}
+	}
+	var err error
+	if t.leased, err = t.db.writers.acquire(t.ctx); err != nil {
+		t.db.writes.report(t.ctx, err)
+		return nil, err
+	}
+	t.conn = t.db.conn(t.ctx, t.leased.Conn())
+	tx, err := t.db.open(t.conn, true)
+	if err != nil {
+		return nil, t.undo(err)
+	}
+	return tx.Begun(watched{t.conn, t}, t), nil
+}
+
+// Commit implements [store.Ending].
+func (t *transaction) Commit(tx *store.Tx) error {
+	if t.ended {
+		return fmt.Errorf("postgres: %s: the transaction has ended", t.doing)
+	}
+	t.ended = true
+	defer t.cancel()
+	err := tx.Finish()
+	if err == nil {
+		err = t.conn.commit()
+	}
+	if err != nil {
+		return translate(t.undo(err), t.doing)
+	}
+	t.db.writes.report(t.ctx, release(t.ctx, t.leased, nil))
+	return nil
+}
+
+// Rollback implements [store.Ending].
+func (t *transaction) Rollback() {
+	if t.ended {
+		return
+	}
+	t.ended = true
+	defer t.cancel()
+	_ = t.undo(t.failed)
+}
+
+// undo rolls back, and gives the connection back after a use that ended with err.
+func (t *transaction) undo(err error) error {
+	_, _ = t.leased.Exec(t.ctx, "rollback") // if that fails, the connection is closed
+	err = release(t.ctx, t.leased, err)
+	t.db.writes.report(t.ctx, err)
+	t.db.noteFull(err)
+	return err
+}
+
+// watched is the connection of a transaction. It returns errors of the domain.
+type watched struct {
+	*conn
+	of *transaction
+}
+
+func (w watched) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	w.of.failed = err
+	return translate(used(w.ctx, w.to.IsClosed(), err), w.of.doing)
+}
+
+// Exec implements [store.Conn].
+func (w watched) Exec(query string, args ...any) (int64, error) {
+	n, err := w.conn.Exec(query, args...)
+	return n, w.note(err)
+}
+
+// Query implements [store.Conn].
+func (w watched) Query(row func(store.Scan) error, query string, args ...any) error {
+	return w.note(w.conn.Query(row, query, args...))
+}
+
+// QueryEach implements [store.Conn].
+func (w watched) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
+	return w.note(w.conn.QueryEach(row, query, args))
+}

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+
+	"petcat"
+)
+
+const (
+	selectKeyAccess = `
+		SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL
+		FROM api_keys`
+
+	selectKeyAccessSince = selectKeyAccess + ` WHERE revision > $1 ORDER BY revision`
+	selectAccountsSince  = `SELECT ` + accountColumns + ` FROM accounts WHERE revision > $1 ORDER BY revision`
+	selectBansSince      = selectBans + ` WHERE revision > $1 ORDER BY revision`
+)
+
+func scanKeyAccess(row Row) (k petcat.KeyAccess, err error) {
+	err = row.Scan(
+		(*hash)(&k.Hash),
+		&k.ID,
+		&k.Account,
+		(*moment)(&k.ExpiresAt),
+		&k.ReadOnly,
+		&k.Disabled,
+		&k.Revoked,
+	)
+	return k, err
+}
+
+// EachKeyAccess implements [petcat.AccessStore].
+func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error {
+	return eachRow(ctx, s, "read the keys", scanKeyAccess, fn, selectKeyAccess)
+}
+
+// AccessChangesSince implements [petcat.AccessStore]. It reads the counter first. If no account,
+// key or ban has changed since, that is all, even if categories were created. The other queries
+// may also return later changes: the next call returns them again, so none is missed.
+func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (found petcat.AccessChange, err error) {
+	newest := s.latest()
+	c := s.reader(ctx, "read changes of access")
+	n, err := one(c, (*Sequences).Into, nil, SelectSequences)
+	if err != nil {
+		return found, err
+	}
+	found.Revision = petcat.Revision(n.Revision)
+	s.reached(found.Revision, newest)
+	if n.Access <= int64(after) {
+		return found, nil
+	}
+	if found.Keys, err = queryRows(c, scanKeyAccess, selectKeyAccessSince, int64(after)); err != nil {
+		return found, err
+	}
+	if found.Accounts, err = queryRows(c, scanAccount, selectAccountsSince, int64(after)); err != nil {
+		return found, err
+	}
+	found.Bans, err = all(c, banInto, selectBansSince, int64(after))
+	return found, err
+}
+
+// Revision implements [petcat.AccessStore].
+func (s *Store) Revision(ctx context.Context) (petcat.Revision, error) {
+	n, err := one(s.reader(ctx, "read the revision"), (*Sequences).Into, nil, SelectSequences)
+	return petcat.Revision(n.Revision), err
+}
