@@ -172,6 +172,8 @@ func (f *File) Rows(t store.Table) iter.Seq2[[]any, error] {
 	}
 }
 
+const insertChecksum = `INSERT INTO checksum (table_name, rows, sha256) VALUES ($1, $2, $3)`
+
 // finish completes a backup after the tables were copied.
 func (f *File) finish(ctx context.Context, program string, now time.Time) error {
 	if _, err := f.Tables(ctx); err != nil { // opens a copy made by SQLite
@@ -187,12 +189,10 @@ func (f *File) finish(ctx context.Context, program string, now time.Time) error 
 	if _, err := f.file.Exec(`CREATE TABLE checksum (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) STRICT`); err != nil {
 		return err
 	}
-	var rows [][]any
 	for _, table := range slices.Sorted(maps.Keys(sums)) {
-		rows = append(rows, []any{table, sums[table].rows, sums[table].sha256})
-	}
-	if err := f.file.ExecEach(`INSERT INTO checksum (table_name, rows, sha256) VALUES (?, ?, ?)`, rows); err != nil {
-		return err
+		if err := f.file.Run(insertChecksum, table, sums[table].rows, sums[table].sha256); err != nil {
+			return err
+		}
 	}
 	_, err = f.file.Exec("COMMIT")
 	return err

@@ -31,6 +31,9 @@ func (d *disk) commit(group []int) error {
 
 func start(o groupcommit.Options[int]) *groupcommit.Committer[int] {
 	o.Clock = clocktest.NewManual(time.Unix(0, 0))
+	if o.Line == nil {
+		o.Line = groupcommit.NewLine(groupcommit.DefaultLine)
+	}
 	return groupcommit.New(o)
 }
 
@@ -54,14 +57,20 @@ func TestGroupsFormDuringCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
 		var observed []int
-		c := start(groupcommit.Options[int]{Commit: d.commit, MaxGroup: 3, Observe: func(n int, _ time.Duration) { observed = append(observed, n) }})
+		line := groupcommit.NewLine(10)
+		c := start(groupcommit.Options[int]{
+			Commit:   d.commit,
+			Line:     line,
+			MaxGroup: 3,
+			Observe:  func(n int, _ time.Duration) { observed = append(observed, n) },
+		})
 		defer c.Close()
 		var results []<-chan error
 		for op := range 6 {
 			results = append(results, submit(t.Context(), c, op))
 		}
-		if c.Waiting() != 5 {
-			t.Errorf("%d operations wait, want 5", c.Waiting())
+		if line.Waiting() != 5 {
+			t.Errorf("%d operations wait, want 5", line.Waiting())
 		}
 		for range 3 {
 			d.proceed <- nil
@@ -123,39 +132,6 @@ func TestCommitAfterFailedGroup(t *testing.T) {
 		d.proceed <- nil
 		if err := <-next; err != nil {
 			t.Errorf("the next group: %v", err)
-		}
-	})
-}
-
-func TestPoison(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := newDisk()
-		c := start(groupcommit.Options[int]{Commit: d.commit})
-		defer c.Close()
-		failure := errors.New("fsync failed")
-		first := submit(t.Context(), c, 1)
-		waiting := submit(t.Context(), c, 2)
-		select {
-		case <-c.Failed():
-			t.Fatal("failed before any commit")
-		default:
-		}
-		d.proceed <- groupcommit.Poison(failure)
-		<-c.Failed()
-		if err := <-first; !errors.Is(err, failure) {
-			t.Errorf("the group got %v, want %v", err, failure)
-		}
-		for _, err := range []error{<-waiting, c.Submit(t.Context(), 3)} {
-			wantRefused(t, err, groupcommit.ErrStopped)
-			if errors.Is(err, failure) {
-				t.Errorf("%v has the failure of another operation in its chain", err)
-			}
-		}
-		if len(d.groups) != 1 {
-			t.Errorf("%d groups were attempted, want 1", len(d.groups))
-		}
-		if !errors.Is(c.Err(), failure) {
-			t.Errorf("Err() = %v, want %v", c.Err(), failure)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package groupcommit_test
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,33 +79,5 @@ func TestOvertake(t *testing.T) {
 				t.Errorf("operation %d was not answered", op)
 			}
 		}
-	})
-}
-
-func TestPoisonOfOvertakingGroups(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &lanes{begun: make(chan []int, 8), proceed: make(chan error)}
-		c := start(groupcommit.Options[int]{Commit: l.commit, Overtake: 1, MaxGroup: 1})
-		defer c.Close()
-		results := []<-chan error{submit(t.Context(), c, 0), submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		// Two groups fail for good; the third is not attempted.
-		l.proceed <- groupcommit.Poison(errors.New("first"))
-		l.proceed <- groupcommit.Poison(errors.New("second"))
-		for op, result := range results {
-			if err := <-result; err == nil {
-				t.Errorf("operation %d succeeded", op)
-			}
-		}
-		if len(l.begun) != 2 {
-			t.Errorf("%d groups were attempted, want 2", len(l.begun))
-		}
-		select {
-		case <-c.Failed():
-		default:
-			t.Error("Failed is not closed")
-		}
-		wantRefused(t, c.Submit(t.Context(), 3), groupcommit.ErrStopped)
 	})
 }

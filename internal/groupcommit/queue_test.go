@@ -14,7 +14,7 @@ import (
 func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
-		c := start(groupcommit.Options[int]{Commit: d.commit, Queue: 2})
+		c := start(groupcommit.Options[int]{Commit: d.commit, Line: groupcommit.NewLine(2)})
 		defer c.Close()
 		running := submit(t.Context(), c, 0)
 		waiting := []<-chan error{submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
@@ -32,13 +32,16 @@ func TestFullQueue(t *testing.T) {
 func TestOwnerFillsHalfOfQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDisk()
+		line := groupcommit.NewLine(12)
 		c := start(groupcommit.Options[int]{
-			Commit: d.commit, Queue: 12, MaxGroup: 4,
-			Owner: func(op int) uint64 { return uint64(op / 100) },
+			Commit:   d.commit,
+			Line:     line,
+			MaxGroup: 4,
+			Owner:    func(op int) uint64 { return uint64(op / 100) },
 		})
 		defer c.Close()
 		results := []<-chan error{submit(t.Context(), c, 100)} // being committed, not in the queue any more
-		// flood submits until it is refused, and returns the number of accepted operations.
+		// flood submits until it is rejected, and returns the number of accepted operations.
 		flood := func(owner int) (accepted int) {
 			for ; ; accepted++ {
 				result := submit(t.Context(), c, owner*100+accepted)
@@ -65,8 +68,8 @@ func TestOwnerFillsHalfOfQueue(t *testing.T) {
 		d.proceed <- nil
 		synctest.Wait()
 		want(0, 4)
-		if c.Shed() != 6 {
-			t.Errorf("%d were refused, want 6", c.Shed())
+		if line.Shed() != 6 {
+			t.Errorf("%d were rejected, want 6", line.Shed())
 		}
 		close(d.proceed)
 		for _, result := range results {

@@ -48,10 +48,8 @@ func (c *conn) Exec(query string, args ...any) (changed int64, err error) {
 	return changed, c.flush()
 }
 
-func (c *conn) ExecEach(query string, rows [][]any) error {
-	for _, args := range rows {
-		c.queue(query, args...).Exec(func(pgconn.CommandTag) error { return nil })
-	}
+func (c *conn) Run(query string, args ...any) error {
+	c.queue(query, args...).Exec(func(pgconn.CommandTag) error { return nil })
 	return nil
 }
 

@@ -23,12 +23,6 @@ func (s *DB) Create(ctx context.Context, c *store.Create) error {
 	return translate(err, "create category")
 }
 
-// Write runs fn in a transaction without the counter's row: creates do not wait for it. It does not wait for a
-// standby, so usage, heartbeats and sessions are written while the standby is down.
-func (s *DB) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return translate(s.transact(ctx, s.writers, false, func(t *store.Tx) error { return fn(t.Conn) }), doing)
-}
-
 // Read runs fn with a timeout, and once more if its connection is broken.
 func (s *DB) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
 	return translate(s.read(ctx, func(ctx context.Context, c *pgx.Conn) error { return fn(s.conn(ctx, c)) }), doing)

@@ -96,6 +96,7 @@ type DB struct {
 	timeouts *timeouts
 	settings string // a statement, see timeouts.settings
 	texts    texts
+	line     *groupcommit.Line
 	group    *groupcommit.Committer[*store.Create]
 	history  *history
 
@@ -190,8 +191,10 @@ func (s *DB) connect(ctx context.Context, config *pgxpool.Config, o Options) (er
 
 // start starts the group commit.
 func (s *DB) start(o Options) {
+	s.line = groupcommit.NewLine(groupcommit.DefaultLine)
 	s.group = groupcommit.New(groupcommit.Options[*store.Create]{
 		Commit:  s.commit,
+		Line:    s.line,
 		Clock:   o.Clock,
 		Observe: o.CommitObserved,
 		Owner:   func(c *store.Create) uint64 { return uint64(c.Account) },
@@ -259,7 +262,7 @@ type Stats struct {
 
 // Stats returns the state of the store.
 func (s *DB) Stats() Stats {
-	stats := Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed(), ClockAhead: time.Duration(s.clockAhead.Load())}
+	stats := Stats{Waiting: s.line.Waiting(), Shed: s.line.Shed(), ClockAhead: time.Duration(s.clockAhead.Load())}
 	for _, p := range s.pools() {
 		stats.Connections += int(p.Stat().TotalConns())
 		stats.InUse += int(p.Stat().AcquiredConns())

@@ -13,6 +13,7 @@ import (
 type transaction struct {
 	db     *DB
 	doing  string
+	tx     *store.Tx
 	ctx    context.Context //nolint:containedctx // with the timeout of a write; it ends with the transaction
 	cancel context.CancelFunc
 	leased *pgxpool.Conn
@@ -24,47 +25,67 @@ type transaction struct {
 // Begin implements [store.DB]. It is retried only if the server did not answer its begin; after that,
 // a lost transaction may have committed.
 func (s *DB) Begin(ctx context.Context, w store.Work) (*store.Tx, error) {
+	t, err := s.beginTransaction(ctx, w.Doing, true)
+	if err != nil {
+		return nil, err
+	}
+	return t.tx, nil
+}
+
+// BeginWrite implements [store.DB]. Creates do not wait for it. It does not wait for a standby, so
+// usage, heartbeats and sessions are written while the standby is down.
+func (s *DB) BeginWrite(ctx context.Context, doing string) (store.Write, error) {
+	t, err := s.beginTransaction(ctx, doing, false)
+	if err != nil {
+		return store.Write{}, err
+	}
+	return store.Write{Conn: t.tx.Conn, Ending: t.tx}, nil
+}
+
+// beginTransaction begins a transaction, and locks the counter row if counter is true.
+func (s *DB) beginTransaction(ctx context.Context, doing string, counter bool) (*transaction, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeouts.write, errNoAnswer)
-	t := &transaction{db: s, doing: w.Doing, ctx: ctx, cancel: cancel}
-	tx, err := t.begin()
+	t := &transaction{db: s, doing: doing, ctx: ctx, cancel: cancel}
+	err := t.begin(counter)
 	if severityOf(err) == lost && ctx.Err() == nil {
 		s.writers.Reset() // after a restart of the server, all idle connections are broken
-		tx, err = t.begin()
+		err = t.begin(counter)
 	}
 	if err != nil {
 		cancel()
 		s.noteFull(err)
-		return nil, translate(err, w.Doing)
+		return nil, translate(err, doing)
 	}
-	return tx, nil
+	return t, nil
 }
 
 // begin begins the transaction on a connection.
-func (t *transaction) begin() (*store.Tx, error) {
+func (t *transaction) begin(counter bool) error {
 	if err := t.db.writes.enter(); err != nil {
-		return nil, &connError{err, unreachable}
+		return &connError{err, unreachable}
 	}
 	var err error
 	if t.leased, err = t.db.writers.acquire(t.ctx); err != nil {
 		t.db.writes.report(t.ctx, err)
-		return nil, err
+		return err
 	}
 	t.conn = t.db.conn(t.ctx, t.leased.Conn())
-	tx, err := t.db.open(t.conn, true)
+	tx, err := t.db.open(t.conn, counter)
 	if err != nil {
-		return nil, t.undo(err)
+		return t.undo(err)
 	}
-	return tx.Begun(watched{t.conn, t}, t), nil
+	t.tx = tx.Begun(watched{t.conn, t}, t)
+	return nil
 }
 
 // Commit implements [store.Ending].
-func (t *transaction) Commit(tx *store.Tx) error {
+func (t *transaction) Commit() error {
 	if t.ended {
 		return fmt.Errorf("postgres: %s: the transaction has ended", t.doing)
 	}
 	t.ended = true
 	defer t.cancel()
-	err := tx.Finish()
+	err := t.tx.Finish()
 	if err == nil {
 		err = t.conn.commit()
 	}

@@ -106,7 +106,7 @@ func New(o Options) *Limiter {
 		l.pulse.answer(0)
 		l.calls = groupcommit.New(groupcommit.Options[*pending]{
 			Commit: l.charge, Expired: expired, Clock: o.Clock, Observe: o.Observe,
-			Overtake: overtake, MaxGroup: requestsInCall, Queue: maxWaiting,
+			Overtake: overtake, MaxGroup: requestsInCall, Line: groupcommit.NewLine(maxWaiting),
 		})
 	}
 	return l

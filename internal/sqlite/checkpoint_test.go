@@ -103,11 +103,11 @@ func TestLogStaysSmall(t *testing.T) {
 	fill := func(pages int) {
 		t.Helper()
 		for range pages * 100 / logPages {
-			group := make([]*op, logPages/100)
+			group := make([]*store.Create, logPages/100)
 			for i := range group {
-				group[i] = &op{create: &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
+				group[i] = &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}
 			}
-			if err := s.commit(group); err != nil { // the committer's goroutine has nothing to do
+			if err := s.create(group); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -95,13 +95,9 @@ func (c conn) Exec(query string, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-func (c conn) ExecEach(query string, rows [][]any) error {
-	for _, args := range rows {
-		if _, err := c.ExecContext(c.ctx, query, args...); err != nil {
-			return err
-		}
-	}
-	return nil
+func (c conn) Run(query string, args ...any) error {
+	_, err := c.ExecContext(c.ctx, query, args...)
+	return err
 }
 
 func (c conn) Query(row func(store.Scan) error, query string, args ...any) error {

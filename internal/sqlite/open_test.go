@@ -73,11 +73,11 @@ func filled(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := make([]*op, 200)
+	group := make([]*store.Create, 200)
 	for i := range group {
-		group[i] = &op{create: &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
+		group[i] = &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}
 	}
-	if err := s.commit(group); err != nil { // as one group, to be quick
+	if err := s.create(group); err != nil { // as one group, to be quick
 		t.Fatal(err)
 	}
 	closeNow(t, s)

@@ -1,10 +1,10 @@
 // Package sqlite stores everything in one SQLite file: it provides connections,
 // commits and migrations, and package store the operations.
 //
-// All writes go through one goroutine with one connection (writer.go), which commits all
-// queued operations in one transaction: rows, revisions, idempotency keys and audit entries
-// are synced to the disk before any response. An operation that the domain refuses is rolled
-// back alone. Reads have separate, read-only connections. Other processes, such as the command
+// One connection writes (writer.go). Callers take turns to use it, each in a savepoint of one
+// transaction of the file: rows, revisions, idempotency keys and audit entries of all of them
+// are synced together, before any response. An operation that the domain rejects is rolled back
+// alone. Reads have separate, read-only connections. Other processes, such as the command
 // line, may open the same file at the same time.
 //
 // It refuses to open a file that is not a petcat database, is damaged or belongs to another
@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,8 +77,13 @@ type DB struct {
 	life            context.Context //nolint:containedctx // of groups of writes, which have no single caller; it never ends
 	writes, readers *sql.DB         // writes has one connection
 	writer          writer
-	group           *groupcommit.Committer[*op]
-	refused         atomic.Bool // the last write failed because the disk is full or not writable
+	line            *groupcommit.Line
+	group           *groupcommit.Committer[*store.Create]
+	refused         atomic.Bool   // the last write failed because the disk is full or not writable
+	failed          chan struct{} // closed when nothing may be written any more
+
+	mu      sync.Mutex
+	failure error // guarded by mu; set once, before failed is closed
 }
 
 // OpenDB opens or creates the database in a data directory, and migrates its schema. It returns a
@@ -96,15 +102,22 @@ func OpenDB(ctx context.Context, o Options) (*DB, error) {
 		}
 	}
 	s := &DB{
-		options: o, path: path, life: context.WithoutCancel(ctx),
-		writes: open(path, "rw", 1, settings(timeout)...), readers: open(path, "ro", maxReaders, settings(timeout)...),
+		options: o,
+		path:    path,
+		life:    context.WithoutCancel(ctx),
+		writes:  open(path, "rw", 1, settings(timeout)...),
+		readers: open(path, "ro", maxReaders, settings(timeout)...),
+		line:    groupcommit.NewLine(groupcommit.DefaultLine),
+		failed:  make(chan struct{}),
 	}
 	if err := s.prepare(ctx); err != nil {
 		return nil, explain(errors.Join(err, s.readers.Close(), s.writes.Close()), path)
 	}
-	s.group = groupcommit.New(groupcommit.Options[*op]{
-		Commit: s.commit, Clock: o.Clock, Observe: o.CommitObserved,
-		Owner: func(o *op) uint64 { return uint64(o.account) },
+	s.group = groupcommit.New(groupcommit.Options[*store.Create]{
+		Commit: s.create,
+		Line:   s.line,
+		Owner:  func(c *store.Create) uint64 { return uint64(c.Account) },
+		Clock:  o.Clock,
 	})
 	return s, nil
 }
@@ -121,6 +134,7 @@ func (s *DB) prepare(ctx context.Context) error {
 	if s.writer.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
+	s.writer.taken = make(chan struct{}, 1)
 	s.writer.conn = conn{s.life, newPrepared(s.writes)}
 	s.writer.tries = int(timeout / time.Millisecond)
 	if _, err := s.writes.ExecContext(ctx, "PRAGMA busy_timeout = 0"); err != nil {
@@ -138,7 +152,8 @@ func (s *DB) prepare(ctx context.Context) error {
 // other call may follow or be in progress.
 func (s *DB) Close() error {
 	s.group.Close()
-	if s.group.Err() != nil {
+	s.writer.commits.Wait()
+	if s.Err() != nil {
 		// Closing the last connection checkpoints the log. After a disk failure nothing may be
 		// written, so the read-only connections are closed last.
 		return errors.Join(s.writes.Close(), s.readers.Close())
@@ -151,32 +166,32 @@ func (s *DB) Meta() store.Meta { return s.meta }
 
 // Create implements [store.DB].
 func (s *DB) Create(ctx context.Context, c *store.Create) error {
-	if err := s.group.Submit(ctx, &op{create: c, account: c.Account}); err != nil {
-		return s.submitError(err, "create category")
+	if err := s.group.Submit(ctx, c); err != nil {
+		return s.writeError(err, "create category")
 	}
 	return s.translate(c.Outcome, "create category")
 }
 
-// Write implements [store.DB]. There is only one writer, so it locks the counter row, too.
-func (s *DB) Write(ctx context.Context, doing string, fn func(store.Conn) error) error {
+// BeginWrite implements [store.DB]. There is only one writer, so it locks the counter row, too.
+func (s *DB) BeginWrite(ctx context.Context, doing string) (store.Write, error) {
 	tx, err := s.Begin(ctx, store.Work{Doing: doing})
 	if err != nil {
-		return err
+		return store.Write{}, err
 	}
-	defer tx.Rollback()
-	if err := fn(tx.Conn); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return store.Write{Conn: tx.Conn, Ending: tx}, nil
 }
 
-// submitError returns the error for a write that the committer did not commit.
-func (s *DB) submitError(err error, doing string) error {
-	if stops(err) {
+// writeError returns the error for the caller of a write.
+func (s *DB) writeError(err error, doing string) error {
+	switch {
+	case stops(err):
 		err = fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)
 		return store.Unavailable("writes are temporarily unavailable, and this one may have happened; retry it later with the same Idempotency-Key", err)
+	case errors.Is(err, errStopped):
+		return store.Unavailable("nothing can be stored at the moment; retry later", err)
+	default:
+		return s.translate(store.SubmitError(err), doing)
 	}
-	return s.translate(store.SubmitError(err), doing)
 }
 
 // Read implements [store.DB].
@@ -189,17 +204,30 @@ func (s *DB) Each(ctx context.Context, doing string, row func(store.Scan) error,
 	return s.translate(conn{ctx, s.readers}.Query(row, query, args...), doing)
 }
 
-// Failed is closed when the store has stopped writing for good; [Store.Err] then returns the reason.
-// The program must end and start again.
-func (s *DB) Failed() <-chan struct{} { return s.group.Failed() }
+// stop ends writing for good: after a failed sync the kernel drops the pages that it could not write
+// and reports success the next time, so a retry would report a commit that never reached the disk.
+func (s *DB) stop(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
+		s.options.Logger.Error("writes stopped after a disk failure", "error", err)
+		s.failure = err
+		close(s.failed)
+	}
+}
 
-// Err returns a [petcat.UnusableError] if the store has stopped writing for good.
+// Failed is closed when the database has stopped writing for good; [DB.Err] then returns the reason.
+// The program must end and start again.
+func (s *DB) Failed() <-chan struct{} { return s.failed }
+
+// Err returns a [petcat.UnusableError] if the database has stopped writing for good.
 func (s *DB) Err() error {
-	err := s.group.Err()
-	if err == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure == nil {
 		return nil
 	}
-	return petcat.TemporarilyUnusablef(err, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, err)
+	return petcat.TemporarilyUnusablef(s.failure, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, s.failure)
 }
 
 // Stats is the state of a store for metrics.
@@ -210,7 +238,7 @@ type Stats struct {
 
 // Stats returns the state of the store, without access to the disk, which may hang.
 func (s *DB) Stats() Stats {
-	return Stats{Waiting: s.group.Waiting(), Shed: s.group.Shed()}
+	return Stats{Waiting: s.line.Waiting(), Shed: s.line.Shed()}
 }
 
 // WALBytes returns the size of the file of the write-ahead log, 0 if there is none.
@@ -222,10 +250,20 @@ func (s *DB) Check(ctx context.Context) error {
 	var one int
 	err := s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one)
 	if err == nil && s.refused.Load() {
-		err = s.Write(ctx, "try to write", func(c store.Conn) error {
-			_, err := c.Exec("UPDATE counter SET revision = revision")
-			return err
-		})
+		err = s.tryToWrite(ctx)
 	}
 	return s.translate(err, "check")
+}
+
+// tryToWrite writes a page.
+func (s *DB) tryToWrite(ctx context.Context) error {
+	w, err := s.BeginWrite(ctx, "try to write")
+	if err != nil {
+		return err
+	}
+	defer w.Rollback()
+	if err := w.Run(`UPDATE counter SET revision = revision`); err != nil {
+		return err
+	}
+	return w.Commit()
 }

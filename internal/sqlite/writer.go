@@ -1,94 +1,167 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
-	"petcat"
 	"petcat/internal/clock"
-	"petcat/internal/groupcommit"
 	"petcat/internal/store"
 )
 
-// op is one write: the creation of a category, or the turn of a transaction.
-type op struct {
-	create  *store.Create    // nil: turn
-	turn    *turn            // nil: create
-	account petcat.AccountID // of the request; 0 for an operator
-}
-
-// writer is the state of the committer's goroutine.
+// writer is the only connection that writes. A caller has it from take to give, and callers get it
+// in the order in which they came. All fields but taken and commits belong to the caller who has it.
 type writer struct {
+	taken   chan struct{} // contains a value while a caller has the writer
+	commits sync.WaitGroup
+
 	conn   conn
+	open   *fileTx       // the transaction of the file; nil if there is none
 	file   os.FileInfo   // the database file when the store was opened
 	tries  int           // maximum attempts to lock the database, one per millisecond
-	ended  clock.Reading // end of the last group
+	ended  clock.Reading // end of the last transaction of the file
 	paused clock.Reading // last time when other processes could take the lock
 	moved  int           // pages of the log at the last attempt to move it
 }
 
-// commit makes a group durable. It is the committer's function.
-func (s *DB) commit(group []*op) error {
-	changed, err := s.transact(group)
-	s.writer.ended = s.options.Clock.Read()
-	if err == nil && len(changed) > 0 && s.options.CategoriesCommitted != nil {
-		s.options.CategoriesCommitted(changed)
+// take waits for the writer, or until ctx ends.
+func (w *writer) take(ctx context.Context) error {
+	select {
+	case w.taken <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	if err == nil && s.options.Serving {
+}
+
+// give lets the next caller have the writer.
+func (w *writer) give() { <-w.taken }
+
+// fileTx is a transaction of the file. The transactions of several callers and the creates of a
+// group become durable with it.
+type fileTx struct {
+	tx    *store.Tx     // what they changed so far
+	size  int           // how many were committed
+	begun clock.Reading // for the metrics
+	done  chan struct{} // closed at the end
+	err   error         // of the end; read it after done
+}
+
+// The methods of DB below are for callers who have the writer.
+
+// errStopped is the error of writes after a failure of the disk.
+var errStopped = errors.New("writing stopped for good after a disk failure")
+
+// join returns the open transaction of the file, or begins one.
+func (s *DB) join() (*fileTx, error) {
+	w := &s.writer
+	if s.Err() != nil {
+		return nil, errStopped
+	}
+	if w.open != nil {
+		return w.open, nil
+	}
+	if err := s.begin(); err != nil {
+		return nil, s.note(fmt.Errorf("begin: %w", err))
+	}
+	var n store.Sequences
+	t := &fileTx{begun: s.options.Clock.Read(), done: make(chan struct{})}
+	w.open = t
+	err := w.conn.Query(func(scan store.Scan) error { return scan(n.Into()...) }, store.SelectSequences)
+	if err != nil {
+		return nil, s.end(t, err)
+	}
+	t.tx = store.NewTx(w.conn, store.Now(s.options.Clock), n)
+	return t, nil
+}
+
+// create adds a group of creates and commits. It is the function of the group commit.
+func (s *DB) create(group []*store.Create) error {
+	_ = s.writer.take(s.life)
+	defer s.writer.give()
+	t, err := s.join()
+	if err != nil {
+		return err
+	}
+	t.size += len(group)
+	return s.end(t, t.tx.CreateAll(group))
+}
+
+// commitLater commits a transaction of the file, unless it has ended.
+func (s *DB) commitLater(t *fileTx) {
+	_ = s.writer.take(s.life)
+	defer s.writer.give()
+	if s.writer.open == t {
+		_ = s.end(t, nil)
+	}
+}
+
+// end commits the transaction of the file, or undoes it after an error. All of its callers get the
+// result.
+func (s *DB) end(t *fileTx, err error) error {
+	if err == nil {
+		err = s.commit(t)
+	}
+	if err != nil {
+		_, _ = s.writer.conn.Exec("ROLLBACK") // after some errors SQLite has rolled back itself
+	} else if s.options.Serving {
 		err = s.checkpoint()
 	}
+	if s.options.CommitObserved != nil {
+		s.options.CommitObserved(t.size, s.options.Clock.Read().Since(t.begun))
+	}
+	t.err = s.note(err)
+	s.close(t)
+	return t.err
+}
+
+// undo undoes the transaction of the file, which nobody has committed.
+func (s *DB) undo(t *fileTx) {
+	if _, err := s.writer.conn.Exec("ROLLBACK"); err != nil {
+		_ = s.note(err)
+	}
+	s.close(t)
+}
+
+func (s *DB) close(t *fileTx) {
+	s.writer.open = nil
+	s.writer.ended = s.options.Clock.Read()
+	close(t.done)
+}
+
+// note notes what an error of the file, or success, shows about the disk, and returns it.
+func (s *DB) note(err error) error {
 	err = WithCause(err, s.path)
 	kind := kindOf(err)
 	s.refused.Store(kind == noRoom || kind == unwritable)
-	if !stops(err) {
-		return s.translate(err, "commit")
+	if stops(err) {
+		s.stop(err)
 	}
-	s.options.Logger.Error("writes stopped after a disk failure", "error", err)
-	return groupcommit.Poison(err)
+	return err
 }
 
-// transact runs a group in one transaction, and returns the changed categories. An operation that the
-// domain refuses has the error as its outcome.
-func (s *DB) transact(group []*op) ([]petcat.RevisedCategory, error) {
-	c := s.writer.conn
-	if err := s.begin(); err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
+// commit makes the transaction of the file durable.
+func (s *DB) commit(t *fileTx) error {
+	if err := errors.Join(t.tx.Finish(), s.checkFile()); err != nil {
+		return err
 	}
-	committed := false
-	defer func() {
-		if !committed {
-			_, _ = c.Exec("ROLLBACK") // after some errors SQLite has rolled back itself
+	_, err := s.writer.conn.Exec("COMMIT")
+	if err != nil {
+		err = WithCause(err, s.path)
+		if kind := kindOf(err); kind != noRoom && kind != locked { // on a full disk, the commit record was not written
+			err = fmt.Errorf("commit: %w: %w", errUncertain, err)
 		}
-	}()
-	var n store.Sequences
-	if err := c.Query(func(scan store.Scan) error { return scan(n.Into()...) }, store.SelectSequences); err != nil {
-		return nil, err
+		return err
 	}
-	t := store.NewTx(c, store.Now(s.options.Clock), n)
-	var creates []*store.Create
-	for _, o := range group {
-		if o.create != nil {
-			creates = append(creates, o.create)
-		} else if err := o.turn.take(t); err != nil {
-			return nil, err
-		}
+	changed := t.tx.ChangedCategories()
+	if len(changed) > 0 && s.options.CategoriesCommitted != nil {
+		s.options.CategoriesCommitted(changed)
 	}
-	if err := t.CreateAll(creates); err != nil {
-		return nil, err
-	}
-	if err := errors.Join(t.Finish(), s.checkFile()); err != nil {
-		return nil, err
-	}
-	_, err := c.Exec("COMMIT")
-	err = WithCause(err, s.path)
-	committed = err == nil
-	if kind := kindOf(err); err != nil && kind != noRoom && kind != locked { // on a full disk, the commit record was not written
-		err = fmt.Errorf("commit: %w: %w", errUncertain, err)
-	}
-	return t.ChangedCategories(), err
+	return nil
 }
 
 // checkFile returns an error if the path does not name the open file any more. SQLite would continue

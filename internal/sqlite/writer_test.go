@@ -147,41 +147,6 @@ func TestRemovedOrReplacedFileStopsTheWriter(t *testing.T) {
 	}
 }
 
-func TestBadWriteFailsAlone(t *testing.T) {
-	s := openAt(t, t.TempDir(), Options{})
-	defer closeNow(t, s)
-	good := func() *op {
-		name := "Dogs"
-		n, err := petcat.ParseNewCategory(&name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &op{create: &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}}
-	}
-	wrong := func() *op {
-		turn := newTurn(t.Context(), s.DB, "wrong")
-		go func() {
-			tx := <-turn.lent
-			defer tx.Rollback()
-			if _, err := tx.Exec("UPDATE counter SET category_id = 100 WHERE id = 1"); err != nil {
-				t.Error(err)
-			}
-		}()
-		return &op{turn: turn}
-	}
-	first, second := good(), good()
-	// The committer's goroutine is idle.
-	if err := s.commit([]*op{first, wrong(), wrong(), second}); err != nil {
-		t.Fatalf("the group failed: %v", err)
-	}
-	if a, b := first.create.Created.Category.ID, second.create.Created.Category.ID; a != 1 || b != 2 {
-		t.Errorf("the ids are %d and %d", a, b)
-	}
-	if next := create(t, s, "Cats"); next.ID != 3 {
-		t.Errorf("the next id is %d, want 3", next.ID)
-	}
-}
-
 // TestErrorThatEndsTransaction: after some errors, such as a full disk, SQLite has rolled back the
 // transaction, and another statement would be committed alone.
 func TestErrorThatEndsTransaction(t *testing.T) {

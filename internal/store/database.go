@@ -17,15 +17,15 @@ import (
 type Scan func(into ...any) error
 
 // Conn runs statements on a database, in one transaction or each in its own. Placeholders are
-// question marks. Arguments are int64, string, bool, int, []byte, nil, or the destinations of a
-// [Scan], so that one description of a row serves reads and writes.
+// $1, $2 and so on. Arguments are nil, []byte, or values whose kind is an integer, a string or a
+// bool, such as [petcat.KeyID].
 type Conn interface {
 	// Exec runs a statement that returns no rows, and returns the number of changed rows.
 	Exec(query string, args ...any) (changed int64, err error)
-	// ExecEach runs a statement once for each row of arguments, in order. PostgreSQL gets
-	// them with the next statement of the transaction or with its commit, which then returns
-	// their error.
-	ExecEach(query string, rows [][]any) error
+	// Run runs a statement whose number of changed rows does not matter. PostgreSQL gets it
+	// with the next Exec or query of the transaction or with its commit, which then returns its
+	// error. So it costs no round trip.
+	Run(query string, args ...any) error
 	// Query calls row for every row of the result, and stops at the first error.
 	Query(row func(Scan) error, query string, args ...any) error
 	// QueryEach runs a query once for each row of arguments, in order, and calls row for
@@ -87,14 +87,12 @@ const RowsInStatement = 64
 // rows each. size must be a power of two, so that there are few statements to prepare.
 func execRows(c Conn, size int, begin, end string, rows [][]any) error {
 	for ; len(rows) > 0; size /= 2 {
-		var statements [][]any
 		row := ` (?` + strings.Repeat(`, ?`, len(rows[0])-1) + `)`
 		text := begin + row + strings.Repeat(`,`+row, size-1) + end
 		for ; len(rows) >= size; rows = rows[size:] {
-			statements = append(statements, slices.Concat(rows[:size]...))
-		}
-		if err := c.ExecEach(text, statements); err != nil {
-			return err
+			if err := c.Run(text, slices.Concat(rows[:size]...)...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -19,9 +19,9 @@ type DB interface {
 	Begin(ctx context.Context, w Work) (*Tx, error)
 	// Create commits the creation of a category, together with other creates.
 	Create(ctx context.Context, c *Create) error
-	// Write runs fn in a transaction without the lock on the counter row. A failover to a standby
+	// BeginWrite begins a transaction that does not lock the counter row. A failover to a standby
 	// may lose it. It is for usage, heartbeats and sessions.
-	Write(ctx context.Context, doing string, fn func(Conn) error) error
+	BeginWrite(ctx context.Context, doing string) (Write, error)
 	// Read runs fn, which reads a few rows. It may run fn more than once.
 	Read(ctx context.Context, doing string, fn func(Conn) error) error
 	// Each calls row for every row of a query, of any number, and stops at the first error.
@@ -115,11 +115,8 @@ func scanNumber(row Row) (n int64, err error) {
 	return n, err
 }
 
-// run runs a statement. PostgreSQL gets it with the next query or with the commit, which then
-// returns its error.
-func (t *Tx) run(query string, args ...any) error {
-	return t.ExecEach(query, [][]any{args})
-}
+// run is Run.
+func (t *Tx) run(query string, args ...any) error { return t.Run(query, args...) }
 
 // reader reads outside a transaction, with a few rows per query.
 type reader struct {
@@ -156,7 +153,7 @@ func (r reader) QueryEach(row func(int, Scan) error, query string, args [][]any)
 // Exec implements [Conn]. A reader writes nothing.
 func (r reader) Exec(string, ...any) (int64, error) { return 0, errReadOnly }
 
-// ExecEach implements [Conn]. A reader writes nothing.
-func (r reader) ExecEach(string, [][]any) error { return errReadOnly }
+// Run implements [Conn]. A reader writes nothing.
+func (r reader) Run(string, ...any) error { return errReadOnly }
 
 var errReadOnly = petcat.Errorf(petcat.CodeServiceUnavailable, "a read tried to write")

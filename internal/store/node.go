@@ -44,12 +44,12 @@ func (s *Store) Heartbeat(ctx context.Context, n petcat.Node) ([]petcat.Node, er
 		update := `UPDATE nodes SET since_at = CASE state WHEN ? THEN since_at ELSE ` + now + ` END, state = ?, seen_at = ` + now + ` WHERE id = ? AND (state <> ? OR ` + age + ` >= ?)`
 		rename := `UPDATE nodes SET label = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = ?)`
 		insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, public_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
-		err := c.ExecEach(forget, [][]any{{n.ID, nodeSilence.Milliseconds()}})
+		err := c.Run(forget, n.ID, nodeSilence.Milliseconds())
 		if err == nil { // an error may have ended the transaction
-			err = c.ExecEach(update, [][]any{{n.State, n.State, n.ID, n.State, nodeNoted.Milliseconds()}})
+			err = c.Run(update, n.State, n.State, n.ID, n.State, nodeNoted.Milliseconds())
 		}
 		if err == nil {
-			err = c.ExecEach(rename, [][]any{{n.Label, n.ID, n.Label}})
+			err = c.Run(rename, n.Label, n.ID, n.Label)
 		}
 		if err != nil {
 			return nil, err

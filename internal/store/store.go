@@ -90,7 +90,17 @@ func change[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error
 // write runs fn in a transaction without the lock on the counter row, and returns its result
 // after the commit.
 func write[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
-	return result(func(fn func(Conn) error) error { return s.db.Write(ctx, doing, fn) }, fn)
+	var none T
+	w, err := s.db.BeginWrite(ctx, doing)
+	if err != nil {
+		return none, err
+	}
+	defer w.Rollback()
+	v, err := fn(w)
+	if err != nil {
+		return none, err
+	}
+	return v, w.Commit()
 }
 
 // read runs fn, which reads a few rows, and returns its result.
@@ -191,8 +201,6 @@ func SubmitError(err error) error {
 		return Unavailable("too many writes are waiting; retry in a moment", err)
 	case errors.Is(err, groupcommit.ErrClosed):
 		return Unavailable("the service is stopping; retry in a moment", err)
-	case errors.Is(err, groupcommit.ErrStopped):
-		return Unavailable("nothing can be stored at the moment; retry later", err)
 	case errors.Is(err, groupcommit.ErrAbandoned):
 		return Unavailable("the write took too long and may still happen; repeat it with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
 	default:

@@ -19,7 +19,6 @@ func TestSubmitError(t *testing.T) {
 	}{
 		{"full", groupcommit.ErrFull, false},
 		{"closed", groupcommit.ErrClosed, false},
-		{"stopped", fmt.Errorf("%w: %v", groupcommit.ErrStopped, petcat.ErrOutcomeUnknown), false}, //nolint:errorlint // the outcome of other writes is unknown, not of this one
 		{"abandoned", fmt.Errorf("%w: %w", groupcommit.ErrAbandoned, context.Canceled), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 			SET number = excluded.number, seen_at = excluded.seen_at, ended = excluded.ended, killed_at = NULL WHERE n.number < excluded.number`
 		later = `$ = CASE WHEN u.$ > excluded.$ THEN u.$ ELSE excluded.$ END`
 	)
-	return s.db.Write(ctx, "add usage", func(c Conn) error {
+	_, err := write(ctx, s, "add usage", func(c Conn) (int, error) { return 0, func() error {
 		added, err := c.Exec(number, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
 		if err != nil || added == 0 {
 			return err
@@ -50,7 +50,8 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 		}
 		return execRows(c, RowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
 			onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rowsOf(b.Refusals, refusalInto))
-	})
+	}() })
+	return err
 }
 
 // MarkKilledNodes marks nodes as killed that wrote no batch for the duration silence and did not

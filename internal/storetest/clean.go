@@ -43,7 +43,12 @@ func testClean(t *testing.T, open Open) {
 		rows[i] = []any{strconv.Itoa(i), []byte{}}
 	}
 	err := f.Change(t.Context(), "fill", func(tx *store.Tx) error {
-		return tx.ExecEach("INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id) VALUES (1, ?, ?, 1)", rows)
+		for _, row := range rows {
+			if err := tx.Run("INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id) VALUES (1, ?, ?, 1)", row...); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,124 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petcat"
+	"petcat/internal/store"
+)
+
+// TestSharedCommit: callers that wait for the writer share one commit with the caller that has it. A
+// transaction that is rolled back changes nothing, and the others stand.
+func TestSharedCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var commits []int
+		s := openAt(t, t.TempDir(), Options{CommitObserved: func(n int, _ time.Duration) { commits = append(commits, n) }})
+		defer closeNow(t, s)
+		first, err := s.Begin(t.Context(), store.Work{Doing: "first"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waiting sync.WaitGroup
+		name := func(name string, then error) {
+			waiting.Go(func() {
+				err := s.Change(t.Context(), name, func(tx *store.Tx) error {
+					if _, err := tx.Exec(`INSERT INTO meta (name, value) VALUES ($1, '')`, name); err != nil {
+						return err
+					}
+					return then
+				})
+				if !errors.Is(err, then) {
+					t.Errorf("%s: got %v, want %v", name, err, then)
+				}
+			})
+		}
+		wrong := errors.New("wrong")
+		name("test one", nil)
+		name("test two", wrong)
+		name("test three", nil)
+		synctest.Wait()
+		if _, err := first.Exec(`INSERT INTO meta (name, value) VALUES ('test first', '')`); err != nil {
+			t.Error(err)
+		}
+		if err := first.Commit(); err != nil {
+			t.Error(err)
+		}
+		waiting.Wait()
+		var names []string
+		err = s.Read(t.Context(), "read", func(c store.Conn) error {
+			return c.Query(func(row store.Scan) error {
+				var name string
+				err := row(&name)
+				names = append(names, name)
+				return err
+			}, `SELECT name FROM meta WHERE name LIKE 'test%' ORDER BY name`)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"test first", "test one", "test three"}, names); diff != "" {
+			t.Errorf("rows (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]int{3}, commits); diff != "" {
+			t.Errorf("transactions in each commit (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestCallerLeavesBeforeBegin: the change of a caller that leaves while it waits for the writer is
+// certainly not made, and other callers go on.
+func TestCallerLeavesBeforeBegin(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	first, err := s.Begin(t.Context(), store.Work{Doing: "first"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Rollback()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	_, err = s.Begin(left, store.Work{Doing: "left"})
+	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) {
+		t.Errorf("the caller that left: %v", err)
+	}
+	if err := first.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Commit(); err == nil {
+		t.Error("a second commit succeeded")
+	}
+	create(t, s, "Dogs")
+}
+
+// TestRollbackReleasesFile: after a rollback, other processes can write.
+func TestRollbackReleasesFile(t *testing.T) {
+	dir := t.TempDir()
+	s, other := openAt(t, dir, Options{}), openAt(t, dir, Options{})
+	defer closeNow(t, s)
+	defer closeNow(t, other)
+	wrong := errors.New("wrong")
+	if err := s.Change(t.Context(), "fail", func(*store.Tx) error { return wrong }); !errors.Is(err, wrong) {
+		t.Fatal(err)
+	}
+	other.writer.tries = 1
+	create(t, other, "Dogs")
+}
+
+// TestPanicReleasesWriter: an operation that panics rolls back and gives the writer to the next
+// caller.
+func TestPanicReleasesWriter(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	func() {
+		defer func() { _ = recover() }()
+		_ = s.Change(t.Context(), "panic", func(*store.Tx) error { panic("a bug") })
+	}()
+	create(t, s, "Dogs")
+}
