@@ -42,7 +42,7 @@ type Options[Op any] struct {
 	Clock clock.Clock
 	// Observe, if not nil, is called with the size of each group and the duration of its commit,
 	// even if it failed.
-	Observe  func(group int, d time.Duration)
+	Observe func(group int, d time.Duration)
 	// Line bounds the queue. Other writes may wait in it, too.
 	Line     *Line
 	MaxGroup int // 0: DefaultMaxGroup

@@ -36,21 +36,23 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 			SET number = excluded.number, seen_at = excluded.seen_at, ended = excluded.ended, killed_at = NULL WHERE n.number < excluded.number`
 		later = `$ = CASE WHEN u.$ > excluded.$ THEN u.$ ELSE excluded.$ END`
 	)
-	_, err := write(ctx, s, "add usage", func(c Conn) (int, error) { return 0, func() error {
-		added, err := c.Exec(number, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
-		if err != nil || added == 0 {
-			return err
-		}
-		if err := addUsage(c, RowsInStatement, "usage", "account_id, hour", rowsOf(b.Counts, countInto)); err != nil {
-			return err
-		}
-		uses := rowsOf(b.Keys, func(k *petcat.KeyUse) []any { return []any{(*int64)(&k.Key), k.At.Unix()} })
-		if err := execRows(c, RowsInStatement, insertInto("key_uses AS u", "key_id, used_at"), onConflict("key_id", "used_at", later), uses); err != nil {
-			return err
-		}
-		return execRows(c, RowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
-			onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rowsOf(b.Refusals, refusalInto))
-	}() })
+	_, err := write(ctx, s, "add usage", func(c Conn) (int, error) {
+		return 0, func() error {
+			added, err := c.Exec(number, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
+			if err != nil || added == 0 {
+				return err
+			}
+			if err := addUsage(c, RowsInStatement, "usage", "account_id, hour", rowsOf(b.Counts, countInto)); err != nil {
+				return err
+			}
+			uses := rowsOf(b.Keys, func(k *petcat.KeyUse) []any { return []any{(*int64)(&k.Key), k.At.Unix()} })
+			if err := execRows(c, RowsInStatement, insertInto("key_uses AS u", "key_id, used_at"), onConflict("key_id", "used_at", later), uses); err != nil {
+				return err
+			}
+			return execRows(c, RowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
+				onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rowsOf(b.Refusals, refusalInto))
+		}()
+	})
 	return err
 }
 
