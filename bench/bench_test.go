@@ -7,6 +7,7 @@ import (
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
 	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
 
 func TestWrkRate(t *testing.T) {
@@ -43,11 +44,12 @@ func TestFill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: data, Environment: petcat.Production, Clock: clock.NewSystem()})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: data, Environment: petcat.Production, Clock: clock.NewSystem()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = s.Close() }()
+	defer func() { _ = db.Close() }()
+	s := store.New(db, clock.NewSystem())
 	n := 0
 	if err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { n++; return nil }); err != nil || n != 12 {
 		t.Errorf("%d categories, %v", n, err)

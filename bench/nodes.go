@@ -74,7 +74,7 @@ func (b *bench) snapshot(ctx context.Context) error {
 // senders are 64 callers of the limiters of two nodes.
 type senders struct {
 	accounts int
-	stores   [2]*postgres.Store
+	stores   [2]*postgres.DB
 	limiters [2]*ratelimit.Limiter
 }
 

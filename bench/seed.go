@@ -48,12 +48,12 @@ func fill(ctx context.Context, dir string, categories, keys int) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := sqlite.Open(ctx, sqlite.Options{Dir: data, Environment: petcat.Production, Clock: clock.NewSystem()})
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: data, Environment: petcat.Production, Clock: clock.NewSystem()})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	return s.Change(ctx, "fill the database", func(t *store.Tx) error {
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return store.New(db, clock.NewSystem()).Change(ctx, "fill the database", func(t *store.Tx) error {
 		_, err := t.Exec(addCategories, categories, description)
 		for _, add := range []struct {
 			statement string

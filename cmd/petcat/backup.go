@@ -62,14 +62,14 @@ func backUp(c *call) error {
 // backUp writes a backup to an output: a file directly, stdout from a temporary file at the end.
 func (c *call) backUp(out *output) (i backup.Info, err error) {
 	if out.draft != nil {
-		return backup.Create(c.ctx(), out.draft.Name(), c.store, build().Version, c.now())
+		return backup.Create(c.ctx(), out.draft.Name(), c.db, build().Version, c.now())
 	}
 	temporary, done, err := temporaryFile()
 	if err != nil {
 		return i, err
 	}
 	defer done()
-	i, err = backup.Create(c.ctx(), temporary.Name(), c.store, build().Version, c.now())
+	i, err = backup.Create(c.ctx(), temporary.Name(), c.db, build().Version, c.now())
 	if err = cmp.Or(err, c.closeStore()); err == nil {
 		_, err = io.Copy(out, temporary)
 	}
@@ -201,7 +201,7 @@ func verifyData(c *call) error {
 	if err := c.open(false); err != nil {
 		return err
 	}
-	findings, err := c.Integrity(c.ctx())
+	findings, err := c.db.Integrity(c.ctx())
 	if err != nil {
 		return err
 	}

@@ -16,12 +16,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"petcat/internal/config"
+	"petcat/internal/store"
 )
 
 // call is one run of a command.
 type call struct {
 	*program
-	store    // the open data; nil unless the command opens it
+	*store.Store // nil unless the command opens the data
+
+	db       store.Database // of Store
 	settings config.Settings
 
 	cmd    *cobra.Command
@@ -65,11 +68,11 @@ func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...st
 // closeStore closes the store if it is open. A command closes it before it waits for a person or
 // another program, because an open SQLite file keeps a server from starting.
 func (c *call) closeStore() error {
-	opened := c.store
+	opened := c.db
 	if opened == nil {
 		return nil
 	}
-	c.store = nil
+	c.db, c.Store = nil, nil
 	return opened.Close()
 }
 
@@ -201,7 +204,7 @@ func (c *call) confirm(yes bool, format string, args ...any) error {
 	if !c.isTerminal(c.stdin) {
 		return errNoTerminal
 	}
-	reopen := c.store != nil
+	reopen := c.db != nil
 	if err := c.closeStore(); err != nil {
 		return err
 	}
@@ -214,8 +217,7 @@ func (c *call) confirm(yes bool, format string, args ...any) error {
 		return errNotConfirmed
 	}
 	if reopen {
-		c.store, err = c.openStore(c.ctx(), c.settings, false)
-		return err
+		return c.openData(false)
 	}
 	return nil
 }

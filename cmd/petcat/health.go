@@ -42,7 +42,7 @@ func isGiven(settings config.Settings, flag string) bool {
 // It returns none if the data could not be opened.
 func (c *call) nodes() (nodes []petcat.Node, here int) {
 	host, _ := os.Hostname()
-	if c.store == nil {
+	if c.db == nil {
 		return nil, 0
 	}
 	nodes, _ = c.Nodes(c.ctx()) // on an error, the command falls back to its own settings
@@ -200,7 +200,7 @@ keeps the settings of its start; --running shows them.`,
 		c.settings, err = c.loadSettings(c.cmd)
 		values := c.settings.Values
 		if c.is("running") && err == nil {
-			c.store, _ = c.openStore(c.ctx(), c.settings, false)
+			_ = c.openData(false)
 			values, err = c.followNode()
 		}
 		if c.is("running") && err != nil {
@@ -227,14 +227,16 @@ remedy. The exit code is 1 if there is a problem, else 0.`,
 			return err
 		}
 		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain}
-		c.store, o.StoreErr = c.openStore(c.ctx(), c.settings, false)
+		if o.OpenErr = c.openData(false); o.OpenErr == nil {
+			o.Database, o.Notes = c.db, c.Store
+		}
 		if _, here := c.nodes(); here > 0 { // a node at the default address may use other data
 			_, err = c.followNode()
 		}
 		o.Host, _ = os.Hostname() // "" if unknown
 		o.Node, _, o.NodeErr = askReadiness(c.ctx(), c.settings)
 		o.NodeErr = cmp.Or(err, o.NodeErr)
-		o.Settings, o.Store = c.settings, c.store
+		o.Settings = c.settings
 		return c.printDiagnosis(doctor.Examine(c.ctx(), o))
 	})
 }

@@ -283,7 +283,7 @@ func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
 	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
 		return c.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
 	}
-	keys, _, err = petcat.FindLeakedKeys(c.ctx(), c.store, c.Environment(), text)
+	keys, _, err = petcat.FindLeakedKeys(c.ctx(), c.Store, c.Environment(), text)
 	return keys, err
 }
 

@@ -2,40 +2,17 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/backup"
 	"petcat/internal/config"
 	"petcat/internal/datadir"
-	"petcat/internal/doctor"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
-
-// store is the data, as commands use it.
-type store interface { //nolint:interfacebloat // a sum of small ones
-	petcat.ManagementStore
-	petcat.OperatorStore
-	// UndoRotation restores a key to its state before a rotation, and revokes its successor.
-	UndoRotation(ctx context.Context, by petcat.Author, before petcat.Key) error
-	backup.Source
-	// Integrity returns one sentence for each damage that the database reports.
-	Integrity(ctx context.Context) (findings []string, err error)
-	// LogLevel and SetLogLevel read and set the log level of all nodes, and its end.
-	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
-	SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error
-	// Environment returns the environment of the data and its keys.
-	Environment() petcat.Environment
-	Dataset() string
-	doctor.Store
-	Close() error
-}
 
 // open opens the data, also while servers and other commands use it. Only init may create a
 // deployment: a command with a wrong location must not create keys that no server knows.
@@ -43,33 +20,41 @@ func (c *call) open(mayCreate bool) (err error) {
 	if c.settings, err = c.storeSettings(c.cmd); err != nil {
 		return err
 	}
-	c.store, err = c.openStore(c.ctx(), c.settings, mayCreate)
-	return err
+	return c.openData(mayCreate)
 }
 
-func (p *program) openStore(ctx context.Context, settings config.Settings, mayCreate bool) (store, error) {
+// openData opens the data that the settings name.
+func (c *call) openData(mayCreate bool) (err error) {
+	if c.db, err = c.openDatabase(c.ctx(), c.settings, mayCreate); err != nil {
+		return err
+	}
+	c.Store = store.New(c.db, c.clock)
+	return nil
+}
+
+func (p *program) openDatabase(ctx context.Context, settings config.Settings, mayCreate bool) (store.Database, error) {
 	environment := settings.Environment
 	if !isGiven(settings, "--environment") {
 		environment = "" // the environment of the data, or the default for new data
 	}
 	if !settings.UsesSQLite() {
-		return opened(postgres.Open(ctx, postgres.Options{
+		db, err := postgres.Open(ctx, postgres.Options{
 			URL: settings.Database, Environment: environment, Clock: p.clock, MustExist: !mayCreate,
-		}))
+		})
+		if err != nil {
+			return nil, err // not a nil *postgres.DB
+		}
+		return db, nil
 	}
 	dir, err := datadir.Open(settings.Data, mayCreate)
 	if err != nil {
 		return nil, err
 	}
-	return opened(sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock}))
-}
-
-// opened returns a nil interface with an error.
-func opened[S store](st S, err error) (store, error) {
+	db, err := sqlite.Open(ctx, sqlite.Options{Dir: dir, Environment: environment, Clock: p.clock})
 	if err != nil {
-		return nil, err
+		return nil, err // not a nil *sqlite.DB
 	}
-	return st, nil
+	return db, nil
 }
 
 // loadSettings returns the settings of a command. It warns about unknown variables that look like

@@ -37,33 +37,33 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// database is a store on SQLite or PostgreSQL.
-type database interface {
-	Store
-	petcat.AccountStore
-	petcat.CategoryStore
-	Close() error
+// stored is a store with its database, SQLite or PostgreSQL.
+type stored struct {
+	*store.Store
+	store.Database
 }
 
-func openSQLite(t testing.TB, data string) *sqlite.Store {
+func openSQLite(t testing.TB, data string) stored {
 	t.Helper()
 	dir, err := datadir.Open(data, true)
 	must(t, err)
-	s, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Clock: clocktest.NewManual(noon)})
+	c := clocktest.NewManual(noon)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Clock: c})
 	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
-	return s
+	t.Cleanup(func() { must(t, db.Close()) })
+	return stored{store.New(db, c), db}
 }
 
-func openPostgres(t testing.TB, url string) *postgres.Store {
+func openPostgres(t testing.TB, url string) stored {
 	t.Helper()
-	s, err := postgres.Open(t.Context(), postgres.Options{URL: petcat.NewSecret(url), Clock: clocktest.NewManual(noon)})
+	c := clocktest.NewManual(noon)
+	db, err := postgres.Open(t.Context(), postgres.Options{URL: petcat.NewSecret(url), Clock: c})
 	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
-	return s
+	t.Cleanup(func() { must(t, db.Close()) })
+	return stored{store.New(db, c), db}
 }
 
-func createAccount(t testing.TB, s database, name string) petcat.AccountID {
+func createAccount(t testing.TB, s stored, name string) petcat.AccountID {
 	t.Helper()
 	free, err := petcat.ParseSubscription("free", 0, 0)
 	must(t, err)
@@ -76,7 +76,7 @@ func createAccount(t testing.TB, s database, name string) petcat.AccountID {
 const leftOut = `'meta', 'counter', 'audit', 'nodes', 'sessions', 'sign_in_links'`
 
 // fill adds rows to every other table.
-func fill(t testing.TB, s *sqlite.Store, rows int) {
+func fill(t testing.TB, s stored, rows int) {
 	t.Helper()
 	createAccount(t, s, "zoo") // with an audit entry
 	must(t, s.Change(t.Context(), "fill", func(tx *store.Tx) error {
@@ -182,7 +182,7 @@ func TestMove(t *testing.T) {
 				url += map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")] + parameter
 			}
 			there := openPostgres(t, url)
-			must(t, there.Restore(t.Context(), operator, openFile(t, path)))
+			must(t, there.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)))
 			second, of := take(t, there)
 			data := t.TempDir()
 			must(t, restoreSQLite(t, data, second))
@@ -209,7 +209,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-func filled(t testing.TB, rows int) *sqlite.Store {
+func filled(t testing.TB, rows int) stored {
 	t.Helper()
 	s := openSQLite(t, t.TempDir())
 	fill(t, s, rows)
@@ -239,7 +239,7 @@ func TestSecretsAreExcluded(t *testing.T) {
 func TestUnderLoad(t *testing.T) {
 	for _, name := range []string{"SQLite", "PostgreSQL"} {
 		t.Run(name, func(t *testing.T) {
-			var s database
+			var s stored
 			if name == "SQLite" {
 				s = openSQLite(t, t.TempDir())
 			} else {
@@ -290,10 +290,10 @@ func TestRestoreTarget(t *testing.T) {
 	if _, err := s.Heartbeat(t.Context(), petcat.Node{ID: "a node", Label: "web"}); err != nil {
 		t.Fatal(err)
 	}
-	wantUnusable(t, s.Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
+	wantUnusable(t, s.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
 	must(t, s.RemoveNode(t.Context(), "a node"))
-	must(t, s.Restore(t.Context(), operator, openFile(t, path)))
-	wantUnusable(t, s.Restore(t.Context(), operator, openFile(t, path)), "already contains data")
+	must(t, s.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)))
+	wantUnusable(t, s.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)), "already contains data")
 }
 
 // TestNewerSchema: after a rollback, the previous program works with the newer schema. It makes and
@@ -311,7 +311,7 @@ func TestNewerSchema(t *testing.T) {
 	_, err := openSQLite(t, restored).Exec(t.Context(), "use the new column", "UPDATE meta SET more = 'less'")
 	must(t, err)
 	there := openPostgres(t, server.Server(t).Database(t))
-	wantUnusable(t, there.Restore(t.Context(), operator, openFile(t, path)), "the backup was made by a newer petcat")
+	wantUnusable(t, there.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)), "the backup was made by a newer petcat")
 	_, err = there.Exec(t.Context(), "migrate", "UPDATE petcat_schema SET version = 9999")
 	must(t, err)
 	f := emptyFile(t)

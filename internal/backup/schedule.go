@@ -36,12 +36,9 @@ type Notes interface {
 	SetNote(ctx context.Context, name, text string) error
 }
 
-// Store is the store that a [Schedule] backs up.
-type Store interface {
+// Database is the database that a [Schedule] backs up.
+type Database interface {
 	Source
-	Notes
-	Environment() petcat.Environment
-	Dataset() string
 	// Alone calls fn unless another node is in Alone.
 	Alone(ctx context.Context, fn func(context.Context) error) error
 }
@@ -68,15 +65,18 @@ func LastMade(ctx context.Context, notes Notes) (last Made, err error) {
 // verified and the command succeeded; only then are old backups deleted. Call Check repeatedly,
 // with the delay UntilCheck between the calls, from one goroutine.
 type Schedule struct {
-	Store   Store
-	Folder  string        // an absolute path
-	Every   time.Duration // interval between backups
-	Keep    int           // number of backups to keep, at least 1
-	Command string        // program to run with the path of each backup, or ""
-	Host    string        // name of this machine
-	Version string        // of petcat
-	Clock   clock.Clock
-	Logger  *slog.Logger
+	Database    Database
+	Notes       Notes
+	Environment petcat.Environment // of the data
+	Dataset     string             // name of the data
+	Folder      string             // an absolute path
+	Every       time.Duration      // interval between backups
+	Keep        int                // number of backups to keep, at least 1
+	Command     string             // program to run with the path of each backup, or ""
+	Host        string             // name of this machine
+	Version     string             // of petcat
+	Clock       clock.Clock
+	Logger      *slog.Logger
 
 	Failures atomic.Int64 // of this node
 
@@ -99,7 +99,7 @@ func (s *Schedule) Check(ctx context.Context) {
 	s.wait = min(checkEvery, s.Every)
 	due, err := s.untilDue(ctx)
 	if err == nil && due <= 0 {
-		err = s.Store.Alone(ctx, s.make)
+		err = s.Database.Alone(ctx, s.make)
 	} else if err == nil {
 		s.wait = min(s.wait, due)
 	}
@@ -112,7 +112,7 @@ func (s *Schedule) Check(ctx context.Context) {
 
 // untilDue returns the time until the next backup is due.
 func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
-	last, err := LastMade(ctx, s.Store)
+	last, err := LastMade(ctx, s.Notes)
 	if err != nil {
 		return 0, err
 	}
@@ -130,7 +130,7 @@ func (s *Schedule) make(ctx context.Context) error {
 		return err
 	}
 	// Files of other deployments have other names.
-	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Store.Environment(), s.Store.Dataset())
+	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Environment, s.Dataset)
 	if err := s.remove(datadir.DraftPattern(prefix+"*.backup"), 0, ""); err != nil { // of killed nodes
 		return err
 	}
@@ -149,7 +149,7 @@ func (s *Schedule) make(ctx context.Context) error {
 	s.last.Store(made)
 	text, err := json.Marshal(made)
 	if err == nil {
-		err = s.Store.SetNote(ctx, lastNote, string(text))
+		err = s.Notes.SetNote(ctx, lastNote, string(text))
 	}
 	if err != nil {
 		return fmt.Errorf("record the last backup: %w", err)
@@ -170,7 +170,7 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 		return Made{}, err
 	}
 	defer draft.Discard()
-	info, err := Create(ctx, draft.Name(), s.Store, s.Version, begun.Time())
+	info, err := Create(ctx, draft.Name(), s.Database, s.Version, begun.Time())
 	if err == nil {
 		err = draft.Sync()
 	}

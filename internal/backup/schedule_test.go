@@ -15,7 +15,6 @@ import (
 
 	"petcat/internal/clocktest"
 	"petcat/internal/pgtest"
-	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
 	"petcat/internal/store"
 )
@@ -28,12 +27,22 @@ type schedule struct {
 	clock *clocktest.Manual
 }
 
-func newSchedule(t *testing.T, s Store) *schedule {
+func newSchedule(t *testing.T, s stored) *schedule {
 	t.Helper()
 	c := clocktest.NewManual(noon)
 	folder := t.TempDir()
 	return &schedule{t: t, clock: c, Schedule: &Schedule{
-		Store: s, Folder: folder, Every: time.Hour, Keep: 2, Host: "host", Version: "test", Clock: c, Logger: slog.New(slog.DiscardHandler),
+		Database:    s,
+		Notes:       s,
+		Environment: s.Environment(),
+		Dataset:     s.Dataset(),
+		Folder:      folder,
+		Every:       time.Hour,
+		Keep:        2,
+		Host:        "host",
+		Version:     "test",
+		Clock:       c,
+		Logger:      slog.New(slog.DiscardHandler),
 	}}
 }
 
@@ -79,7 +88,8 @@ func TestSchedule(t *testing.T) {
 	if names := other.after(2*time.Hour + 59*time.Minute); len(names) > 0 || other.Last() != last || other.UntilCheck() != time.Minute {
 		t.Errorf("after another node's check, got %v and %+v", names, other.Last())
 	}
-	late := newSchedule(t, busy{st})
+	late := newSchedule(t, st)
+	late.Database = busy{st}
 	if names := late.after(9 * time.Hour); len(names) > 0 || late.Last() != last || late.Failures.Load() != 0 {
 		t.Errorf("during another node's backup, got %v and %+v", names, late.Last())
 	}
@@ -88,16 +98,16 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// busy is a store of which another node is making a backup.
-type busy struct{ *sqlite.Store }
+// busy is a database of which another node is making a backup.
+type busy struct{ Database }
 
 func (busy) Alone(context.Context, func(context.Context) error) error { return nil }
 
-// faulty is a store with faulty copies.
-type faulty struct{ *sqlite.Store }
+// faulty is a database with faulty copies.
+type faulty struct{ Database }
 
 func (f faulty) Backup(ctx context.Context, to store.Copy) error {
-	if err := f.Store.Backup(ctx, to); err != nil {
+	if err := f.Database.Backup(ctx, to); err != nil {
 		return err
 	}
 	db, err := sqlite.EditFile(ctx, to.Path())
@@ -114,11 +124,11 @@ func TestScheduleFails(t *testing.T) {
 	st := filled(t, 1)
 	s := newSchedule(t, st)
 	good := s.after(0)
-	s.Store = faulty{st}
+	s.Database = faulty{st}
 	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures.Load() != 1 || s.UntilCheck() != retryAfter {
 		t.Errorf("with a fault, got the files %v and %d failures", got, s.Failures.Load())
 	}
-	s.Store = st
+	s.Database = st
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
 	s.Check(stopped)
@@ -177,7 +187,7 @@ func TestCommandHangs(t *testing.T) {
 type copying struct {
 	*File
 
-	node *postgres.Store
+	node stored
 }
 
 func (c copying) Fill(t store.Table, rows iter.Seq2[[]any, error]) error {

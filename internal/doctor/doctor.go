@@ -21,6 +21,7 @@ import (
 	"petcat/internal/datadir"
 	"petcat/internal/postgres"
 	"petcat/internal/server"
+	"petcat/internal/store"
 )
 
 const (
@@ -53,13 +54,6 @@ type Finding struct {
 	Text string `json:"text"`
 }
 
-// Store is an open deployment.
-type Store interface {
-	backup.Notes
-	// Check returns an error if the database does not respond.
-	Check(ctx context.Context) error
-}
-
 // Options for [Examine].
 type Options struct {
 	Settings config.Settings
@@ -67,9 +61,11 @@ type Options struct {
 	Place    string // the location of the data, for output
 	// Host is the name of this machine, "" if it is unknown.
 	Host string
-	// Store is the open store. If it cannot be opened, it is nil, and StoreErr is the reason.
-	Store    Store
-	StoreErr error
+	// Database is the open database, and Notes is its store. If it cannot be opened, both are nil,
+	// and OpenErr is the reason.
+	Database store.Database
+	Notes    backup.Notes
+	OpenErr  error
 	// Node is the readiness of the node on this machine. If there is none, NodeErr is the reason.
 	Node    server.Readiness
 	NodeErr error
@@ -117,9 +113,9 @@ func (x *examination) data(ctx context.Context) {
 	if !x.Settings.UsesSQLite() {
 		part = "database"
 	}
-	start, err := x.Clock.Read(), x.StoreErr
+	start, err := x.Clock.Read(), x.OpenErr
 	if err == nil {
-		err = x.Store.Check(ctx)
+		err = x.Database.Check(ctx)
 	}
 	if err != nil {
 		x.report(part, Problem, "%s", x.Explain(err))
@@ -132,7 +128,7 @@ func (x *examination) data(ctx context.Context) {
 
 // vacuuming checks whether PostgreSQL can remove dead rows.
 func (x *examination) vacuuming(ctx context.Context) {
-	p, ok := x.Store.(*postgres.Store)
+	p, ok := x.Database.(*postgres.DB)
 	if !ok {
 		return
 	}
@@ -185,7 +181,7 @@ func (x *examination) clock(context.Context) {
 	case known:
 		x.report("clock", Warning, "the clock is not synchronized; start chrony or systemd-timesyncd, because windows, bans and expiries depend on the clock")
 	}
-	p, ok := x.Store.(*postgres.Store)
+	p, ok := x.Database.(*postgres.DB)
 	if !ok {
 		return
 	}
@@ -263,10 +259,10 @@ func (x *examination) backups(ctx context.Context) {
 			x.space("backups", directory, "the backups in "+directory, "no backup can be made")
 		}
 	}
-	if x.StoreErr != nil {
+	if x.OpenErr != nil {
 		return
 	}
-	last, err := backup.LastMade(ctx, x.Store)
+	last, err := backup.LastMade(ctx, x.Notes)
 	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
 	_, missing := os.Stat(last.File)
 	switch {

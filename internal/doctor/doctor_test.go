@@ -12,6 +12,7 @@ import (
 	"petcat/internal/doctor"
 	"petcat/internal/server"
 	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
 
 // options returns options for an empty deployment with scheduled backups and a ready node.
@@ -22,14 +23,14 @@ func options(t *testing.T) doctor.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = st.Close() })
+	t.Cleanup(func() { _ = db.Close() })
 	return doctor.Options{
 		Settings: config.Settings{Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", BackupEvery: time.Hour, BackupDir: t.TempDir()},
-		Clock:    clock.NewSystem(), Place: data, Store: st,
+		Clock:    clock.NewSystem(), Place: data, Database: db, Notes: store.New(db, clock.NewSystem()),
 		Node: server.Readiness{Status: "ready"},
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"petcat/internal/keyring"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +39,7 @@ var noon = time.Date(2026, 3, 14, 12, 0, 18, 0, time.UTC)
 type service struct {
 	t       testing.TB
 	clock   *clocktest.Manual
-	store   *sqlite.Store
+	store   *store.Store
 	catalog *catalog.Catalog
 	keyring *keyring.Keyring
 	limiter *ratelimit.Limiter
@@ -61,11 +62,12 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	s := &service{t: t, clock: clocktest.NewManual(noon), log: new(bytes.Buffer)}
 	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
-	s.store, err = sqlite.Open(t.Context(), sqlite.Options{
+	db, err := sqlite.Open(t.Context(), sqlite.Options{
 		Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true,
 		CategoriesCommitted: func(c []petcat.RevisedCategory) { s.catalog.Apply(c) },
 	})
 	must(t, err)
+	s.store = store.New(db, s.clock)
 	s.catalog = catalog.New(s.store.Dataset())
 	must(t, s.catalog.Load(t.Context(), s.store))
 	s.limiter = ratelimit.New(ratelimit.Options{
@@ -99,7 +101,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 		transport.CloseIdleConnections()
 		server.Close()
 		s.limiter.Close()
-		must(t, s.store.Close())
+		must(t, db.Close())
 	})
 	return s
 }

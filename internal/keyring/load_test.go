@@ -21,9 +21,10 @@ func BenchmarkLoad(b *testing.B) {
 	const accounts, keys = 500_000, 1_000_000
 	dir, err := datadir.Open(b.TempDir(), true)
 	must(b, err)
-	s, err := sqlite.Open(b.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
+	db, err := sqlite.Open(b.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
 	must(b, err)
-	defer func() { must(b, s.Close()) }()
+	defer func() { must(b, db.Close()) }()
+	s := sqlstore.New(db, clock.NewSystem())
 	must(b, s.Change(b.Context(), "fill", func(t *sqlstore.Tx) error { return fill(t, accounts, keys) }))
 	for b.Loop() {
 		before, began := heap(), time.Now()

@@ -23,6 +23,7 @@ import (
 	"petcat/internal/management"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,7 +35,7 @@ var noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC)
 type service struct {
 	t      *testing.T
 	clock  *clocktest.Manual
-	store  *sqlite.Store
+	store  *store.Store
 	server http.Handler
 	token  string       // for the next requests
 	said   bytes.Buffer // the log and all responses
@@ -45,9 +46,10 @@ func start(t *testing.T) *service {
 	s := &service{t: t, clock: clocktest.NewManual(noon)}
 	dir, err := datadir.Open(t.TempDir(), true)
 	must(t, err)
-	s.store, err = sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true})
 	must(t, err)
-	t.Cleanup(func() { must(t, s.store.Close()) })
+	t.Cleanup(func() { must(t, db.Close()) })
+	s.store = store.New(db, s.clock)
 	s.server = s.serve(s.store)
 	s.token = s.newToken("ci", "admin")
 	return s

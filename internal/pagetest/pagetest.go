@@ -28,6 +28,7 @@ import (
 	"petcat/internal/datadir"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
 
 // Noon is the time at which the tests start.
@@ -40,7 +41,7 @@ const CLI petcat.Actor = "cli:test"
 type Service struct {
 	T       *testing.T
 	Clock   *clocktest.Manual
-	Store   *sqlite.Store
+	Store   *store.Store
 	List    *catalog.Catalog
 	Limiter *ratelimit.Limiter
 	Log     *Log
@@ -72,12 +73,13 @@ func Open(t *testing.T) *Service {
 	s := &Service{T: t, Clock: clocktest.NewManual(Noon), Log: new(Log)}
 	dir, err := datadir.Open(t.TempDir(), true)
 	Must(t, err)
-	s.Store, err = sqlite.Open(t.Context(), sqlite.Options{
+	db, err := sqlite.Open(t.Context(), sqlite.Options{
 		Dir: dir, Environment: petcat.Production, Clock: s.Clock, Serving: true,
 		CategoriesCommitted: func(c []petcat.RevisedCategory) { s.List.Apply(c) },
 	})
 	Must(t, err)
-	t.Cleanup(func() { Must(t, s.Store.Close()) })
+	t.Cleanup(func() { Must(t, db.Close()) })
+	s.Store = store.New(db, s.Clock)
 	s.List = catalog.New(s.Store.Dataset())
 	Must(t, s.List.Load(t.Context(), s.Store))
 	s.Limiter = ratelimit.New(ratelimit.Options{

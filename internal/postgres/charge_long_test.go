@@ -27,7 +27,7 @@ func seconds(otherwise int) time.Duration {
 
 // decisions returns the number of decided charges of an account per second, with two concurrent
 // calls.
-func decisions(t *testing.T, s *Store, account petcat.AccountID, d time.Duration) float64 {
+func decisions(t *testing.T, s *stored, account petcat.AccountID, d time.Duration) float64 {
 	t.Helper()
 	charges := slices.Repeat([]petcat.QuotaCharge{{Account: account, Quota: petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota}}}, 64)
 	begin := time.Now()

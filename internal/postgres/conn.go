@@ -124,8 +124,10 @@ func (t *texts) numbered(query string) string {
 	return text.String()
 }
 
-// Dialect returns the SQL that only PostgreSQL has.
-func Dialect() store.Dialect {
+// Dialect implements [store.DB].
+func (s *DB) Dialect() store.Dialect { return dialect() }
+
+func dialect() store.Dialect {
 	return store.Dialect{
 		Now: `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
 		// Every node deletes expired rows.

@@ -41,7 +41,7 @@ func eventually(t *testing.T, what string, try func() error) {
 const commit = "commit\x00"
 
 // calls returns one call of each kind.
-func calls(t *testing.T, s *Store) map[string]func() error {
+func calls(t *testing.T, s *stored) map[string]func() error {
 	t.Helper()
 	return map[string]func() error{
 		"create": func() error { _, err := tryCreate(t.Context(), t, s, "Dogs", ""); return err },
@@ -59,7 +59,7 @@ func calls(t *testing.T, s *Store) map[string]func() error {
 func TestHungServer(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))
 	impatient := hasty()
-	var s *Store
+	var s *stored
 	eventually(t, "open", func() (err error) { s, err = tryOpen(t, url, Options{Serving: true, timeouts: &impatient}); return err })
 	defer closeNow(t, s)
 	all := calls(t, s)
@@ -139,7 +139,7 @@ func TestReadsWhileCommitsHang(t *testing.T) {
 // more is the number of connections outside of pool_max_conns.
 const more = createConnections + chargeConnections
 
-func haveConnections(s *Store, want int) error {
+func haveConnections(s *stored, want int) error {
 	if n := s.Stats().Connections; n != want {
 		return fmt.Errorf("there are %d connections, want %d", n, want)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // everything returns the ids in feed order.
-func everything(t *testing.T, s *Store) (ids []petcat.CategoryID) {
+func everything(t *testing.T, s *stored) (ids []petcat.CategoryID) {
 	t.Helper()
 	err := s.CategoriesSince(t.Context(), 0, func(c petcat.RevisedCategory) error {
 		ids = append(ids, c.ID)

@@ -12,6 +12,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/pgtest"
+	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
 
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) { server.Main(m) }
 func TestStore(t *testing.T) {
 	var mu sync.Mutex
 	databases := make(map[string]string) // by place
-	var stores []*Store
+	var stores []*stored
 	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) storetest.SharedStore {
 		mu.Lock()
 		url := databases[place]
@@ -56,8 +57,14 @@ func TestStore(t *testing.T) {
 	storetest.WantStatements(t, ran)
 }
 
+// stored is a store with its database.
+type stored struct {
+	*store.Store
+	*DB
+}
+
 // openAt opens a store, which the test must close.
-func openAt(t testing.TB, url string, o Options) *Store {
+func openAt(t testing.TB, url string, o Options) *stored {
 	t.Helper()
 	s, err := tryOpen(t, url, o)
 	if err != nil {
@@ -66,7 +73,7 @@ func openAt(t testing.TB, url string, o Options) *Store {
 	return s
 }
 
-func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
+func tryOpen(t testing.TB, url string, o Options) (*stored, error) {
 	t.Helper()
 	o.URL = petcat.NewSecret(url)
 	if o.Environment == "" {
@@ -79,7 +86,11 @@ func tryOpen(t testing.TB, url string, o Options) (*Store, error) {
 		p := patient()
 		o.timeouts = &p
 	}
-	return Open(t.Context(), o)
+	db, err := Open(t.Context(), o)
+	if err != nil {
+		return nil, err
+	}
+	return &stored{store.New(db, o.Clock), db}, nil
 }
 
 // patient returns timeouts for a busy machine: only a hang exceeds them.
@@ -88,7 +99,7 @@ func patient() timeouts {
 	return timeouts{connect: long, read: long, row: long, write: long, lock: long, statement: long, idle: long}
 }
 
-func closeNow(t testing.TB, s *Store) {
+func closeNow(t testing.TB, s *stored) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatalf("close: %v", err)
@@ -104,12 +115,12 @@ func newCategory(t testing.TB, name string) petcat.NewCategory {
 	return n
 }
 
-func tryCreate(ctx context.Context, t testing.TB, s *Store, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
+func tryCreate(ctx context.Context, t testing.TB, s *stored, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
 	t.Helper()
 	return s.CreateCategory(ctx, petcat.CreateCategory{Account: 1, New: newCategory(t, name), IdempotencyKey: key})
 }
 
-func create(t testing.TB, s *Store, name string) petcat.Category {
+func create(t testing.TB, s *stored, name string) petcat.Category {
 	t.Helper()
 	c, err := tryCreate(t.Context(), t, s, name, "")
 	if err != nil {

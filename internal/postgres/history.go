@@ -110,9 +110,8 @@ func (s *DB) Err() error {
 	return store.Unavailable("the database is another one than before, or was restored to an earlier state; start petcat again, so that it reads what is there", s.history.err)
 }
 
-// NewestRead returns the newest revision that was read.
+// NewestRead implements [store.DB].
 func (s *DB) NewestRead() petcat.Revision { return s.history.revision() }
 
-// Reached records a revision that was read. It must not be lower than before, which NewestRead
-// returned before the read.
+// Reached implements [store.DB]. A lower revision than before is another history.
 func (s *DB) Reached(r, before petcat.Revision) { s.history.reached(r, before) }

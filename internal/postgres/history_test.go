@@ -11,7 +11,7 @@ import (
 )
 
 // failed reports whether a store has detected a changed history.
-func failed(t *testing.T, s *Store) bool {
+func failed(t *testing.T, s *stored) bool {
 	t.Helper()
 	select {
 	case <-s.Failed():

@@ -16,7 +16,7 @@ import (
 
 // node has the store and the list of a server.
 type node struct {
-	*Store
+	*stored
 	*catalog.Replica
 }
 
@@ -66,7 +66,7 @@ func TestListsShowAcknowledgedChanges(t *testing.T) {
 		all.Go(func() {
 			for i := range each {
 				writes, lists := nodes[(client+i)%len(nodes)], nodes[(client+i+1)%len(nodes)]
-				created, err := tryCreate(t.Context(), t, writes.Store, fmt.Sprintf("%d.%d", client, i), "")
+				created, err := tryCreate(t.Context(), t, writes.stored, fmt.Sprintf("%d.%d", client, i), "")
 				if err != nil {
 					t.Error(err)
 					return

@@ -14,7 +14,7 @@ func TestBehindPooler(t *testing.T) {
 	url := server.Database(t)
 	address, p := pgtest.StartPooler(t, url)
 	pooled := pgtest.ByTCP(url, address)
-	var nodes [2]*Store
+	var nodes [2]*stored
 	for i := range nodes {
 		nodes[i] = openAt(t, pooled, Options{Serving: true}) // which migrates
 		defer closeNow(t, nodes[i])

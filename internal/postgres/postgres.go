@@ -69,24 +69,6 @@ const (
 // writes may succeed on a full disk.
 const fullFor = 10 * time.Second
 
-// Store is a store with its database, for callers that have not been converted yet. In the end
-// callers have a [store.Store] and a DB.
-type Store struct {
-	*store.Store
-	*DB
-}
-
-// Open is OpenDB with a store on the database.
-func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := OpenDB(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	s := store.New(db, Dialect(), db.Meta(), o.Clock)
-	s.CheckRevisions(db.NewestRead, db.Reached)
-	return &Store{s, db}, nil
-}
-
 // DB is a PostgreSQL database, which other nodes may use at the same time, and a [store.DB]. It is
 // safe for concurrent use.
 type DB struct {
@@ -107,9 +89,9 @@ type DB struct {
 	fullAt        atomic.Pointer[clock.Reading] // when a write last failed for a full disk; nil: never
 }
 
-// OpenDB connects to a database, and creates or migrates its schema. It returns a
+// Open connects to a database, and creates or migrates its schema. It returns a
 // [petcat.UnusableError] for a database that cannot be used.
-func OpenDB(ctx context.Context, o Options) (*DB, error) {
+func Open(ctx context.Context, o Options) (*DB, error) {
 	config, err := parse(o.URL)
 	if err != nil {
 		return nil, err
@@ -201,7 +183,7 @@ func (s *DB) start(o Options) {
 	})
 }
 
-// Meta returns the identity of the data.
+// Meta implements [store.DB].
 func (s *DB) Meta() store.Meta { return s.meta }
 
 // Close commits the queued creates and closes the connections. No other call may follow or be

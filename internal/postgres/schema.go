@@ -17,7 +17,7 @@ var tables embed.FS
 
 func migrations() []string {
 	return schema.Migrations(tables, strings.NewReplacer(
-		`CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Dialect().Now,
+		`CAST(unixepoch('subsec') * 1000 AS INTEGER)`, dialect().Now,
 		" INTEGER", " bigint",
 		" BLOB", " bytea",
 		// Byte by byte: an update of an operating system's collation damages indexes.

@@ -81,7 +81,7 @@ func (n *Node) scheduleBackups(context.Context) error {
 	}
 	host, _ := os.Hostname() // "" if it is unknown
 	s := &backup.Schedule{
-		Store: n.store, Folder: folder, Every: n.Settings.BackupEvery, Keep: n.Settings.BackupKeep, Command: n.Settings.BackupCommand,
+		Database: n.db, Notes: n.store, Environment: n.store.Environment(), Dataset: n.store.Dataset(), Folder: folder, Every: n.Settings.BackupEvery, Keep: n.Settings.BackupKeep, Command: n.Settings.BackupCommand,
 		Host: host, Version: n.Version, Clock: n.Clock, Logger: n.Log.Logger,
 	}
 	n.repeat(s.UntilCheck, s.Check)

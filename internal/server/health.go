@@ -47,7 +47,7 @@ const healthy = "ok"
 func (n *Node) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	err := n.store.Check(limited)
+	err := n.db.Check(limited)
 	if ctx.Err() == nil {
 		n.condition.Store(n.examine(err).after(n.condition.Load(), n.Clock.Read().Time()))
 	}
@@ -58,7 +58,7 @@ func (n *Node) examine(stored error) *condition {
 	c := &condition{parts: []console.Part{{Name: "store"}, {Name: "limiter"}, {Name: "keyring"}}}
 	store, limiter, keyring := &c.parts[0], &c.parts[1], &c.parts[2]
 	switch e, ok := errors.AsType[*petcat.UnusableError](stored); {
-	case n.store.Err() != nil:
+	case n.db.Err() != nil:
 		store.Problem, c.failed = "nothing can be written; check the disk, then restart petcat to recover", true
 	case ok:
 		store.Problem = e.Message

@@ -42,6 +42,7 @@ import (
 	"petcat/internal/postgres"
 	"petcat/internal/ratelimit"
 	"petcat/internal/reference"
+	"petcat/internal/store"
 	"petcat/internal/tracing"
 	"petcat/internal/usage"
 )
@@ -84,6 +85,7 @@ type Node struct {
 	adminSocket *limitedListener
 	adminMux    *http.ServeMux
 	store       Store
+	db          store.Database
 	list        categoryList
 	counters    petcat.QuotaStore // counters that nodes share; nil with SQLite
 	tracing     *tracing.Tracing  // nil if disabled
@@ -269,8 +271,8 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 			return nil
 		case err := <-n.failed:
 			return err
-		case <-n.store.Failed():
-			err := n.store.Err()
+		case <-n.db.Failed():
+			err := n.db.Err()
 			if errors.Is(err, postgres.ErrHistory) {
 				_ = n.api.Close() // the list in memory may contain writes that the database lost
 				return fmt.Errorf("the database history changed (failover or restore); restart petcat to read the current data: %w", err)

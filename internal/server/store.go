@@ -14,6 +14,7 @@ import (
 	"petcat/internal/portal"
 	"petcat/internal/postgres"
 	"petcat/internal/sqlite"
+	"petcat/internal/store"
 )
 
 // Store is the data of a deployment, in one database.
@@ -22,7 +23,9 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	console.Store
 	petcat.ManagementStore
 	portal.Store
-	backup.Store
+	backup.Notes
+	Environment() petcat.Environment
+	Dataset() string
 	// LogLevel returns the log level that an operator set for all nodes, and when it expires; the
 	// zero time if none was set.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
@@ -33,13 +36,6 @@ type Store interface { //nolint:interfacebloat // a sum of small ones
 	Clean(ctx context.Context) error
 	// Created reports whether the data was created when the store was opened.
 	Created() bool
-	// Check returns an error if the data cannot be read or written now.
-	Check(ctx context.Context) error
-	// Failed returns a channel that is closed if nothing can be written until the program is
-	// restarted. Err then returns the reason.
-	Failed() <-chan struct{}
-	Err() error
-	Close() error
 }
 
 // categoryList is the list of categories that a node serves.
@@ -84,7 +80,7 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	}
 	n.onClose(func(context.Context) error { return lock.Close() })
 	var list *catalog.Catalog
-	st, err := sqlite.Open(ctx, sqlite.Options{
+	db, err := sqlite.Open(ctx, sqlite.Options{
 		Dir: dir, Environment: n.Settings.Environment, Clock: n.Clock, Logger: n.Log.Logger, Serving: true,
 		// list is set below, before any category is written.
 		CategoriesCommitted: func(created []petcat.RevisedCategory) { list.Apply(created) },
@@ -93,15 +89,16 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.onClose(func(context.Context) error { return st.Close() })
+	n.onClose(func(context.Context) error { return db.Close() })
+	st := store.New(db, n.Clock)
 	// This node is the only one, so all earlier nodes have ended. If this fails, Clean does it
 	// later.
 	_ = st.MarkKilledNodes(ctx, 0)
 	list = catalog.New(st.Dataset())
-	n.store, n.list = st, list
-	n.metrics.Read("petcat_store_queue", func() float64 { return float64(st.Stats().Waiting) })
-	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(st.Stats().Shed) })
-	n.metrics.Read("petcat_store_wal_bytes", func() float64 { return float64(st.WALBytes()) })
+	n.store, n.db, n.list = st, db, list
+	n.metrics.Read("petcat_store_queue", func() float64 { return float64(db.Stats().Waiting) })
+	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(db.Stats().Shed) })
+	n.metrics.Read("petcat_store_wal_bytes", func() float64 { return float64(db.WALBytes()) })
 	n.metrics.Read("petcat_store_free_bytes", func() float64 { free, _, _ := datadir.Room(dir.Disk()); return float64(free) })
 	n.metrics.Read("petcat_store_disk_bytes", func() float64 { _, size, _ := datadir.Room(dir.Disk()); return float64(size) })
 	return list.Load(ctx, st)
@@ -110,26 +107,27 @@ func (n *Node) openSQLite(ctx context.Context) error {
 // openPostgres opens a database that several nodes can share. Before it serves a list, the node
 // checks for changes by other nodes.
 func (n *Node) openPostgres(ctx context.Context) error {
-	st, err := postgres.Open(ctx, postgres.Options{
+	db, err := postgres.Open(ctx, postgres.Options{
 		URL: n.Settings.Database, Environment: n.Settings.Environment, Clock: n.Clock, Serving: true, MustExist: !n.Settings.Init,
 		CommitObserved: n.metrics.Commit,
 	})
 	if err != nil {
 		return err
 	}
-	list := catalog.NewReplica(ctx, catalog.New(st.Dataset()+st.HistoryID()), catalog.ReplicaOptions{
+	st := store.New(db, n.Clock)
+	list := catalog.NewReplica(ctx, catalog.New(st.Dataset()+db.HistoryID()), catalog.ReplicaOptions{
 		Feed: st, Clock: n.Clock, Logger: n.Log.Logger, MaxStaleness: n.Settings.MaxStaleness,
 	})
 	n.onClose(func(context.Context) error {
 		list.Close()
-		return st.Close()
+		return db.Close()
 	})
-	n.store, n.list, n.counters = st, list, st
-	n.metrics.Read("petcat_store_queue", func() float64 { return float64(st.Stats().Waiting) })
-	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(st.Stats().Shed) })
-	n.metrics.Read("petcat_store_connections", func() float64 { return float64(st.Stats().Connections) })
-	n.metrics.Read("petcat_store_connections_in_use", func() float64 { return float64(st.Stats().InUse) })
-	n.metrics.Read("petcat_clock_ahead_of_database_seconds", func() float64 { return st.Stats().ClockAhead.Seconds() })
+	n.store, n.db, n.list, n.counters = st, db, list, db
+	n.metrics.Read("petcat_store_queue", func() float64 { return float64(db.Stats().Waiting) })
+	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(db.Stats().Shed) })
+	n.metrics.Read("petcat_store_connections", func() float64 { return float64(db.Stats().Connections) })
+	n.metrics.Read("petcat_store_connections_in_use", func() float64 { return float64(db.Stats().InUse) })
+	n.metrics.Read("petcat_clock_ahead_of_database_seconds", func() float64 { return db.Stats().ClockAhead.Seconds() })
 	n.metrics.Read("petcat_catalog_age_seconds", func() float64 { return list.Stats().Age.Seconds() })
 	n.metrics.Read("petcat_catalog_freshness_queries_total", func() float64 { return float64(list.Stats().Queries) })
 	n.metrics.Read("petcat_catalog_stale_total", func() float64 { return float64(list.Stats().Stale) })

@@ -129,8 +129,10 @@ func eachRow(row func(store.Scan) error, rows *sql.Rows, err error) error {
 	return rows.Err()
 }
 
-// Dialect returns the SQL that only SQLite has.
-func Dialect() store.Dialect {
+// Dialect implements [store.DB].
+func (s *DB) Dialect() store.Dialect { return dialect() }
+
+func dialect() store.Dialect {
 	return store.Dialect{
 		Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
 		// A deletion takes less than a millisecond: it shares a transaction with creates.

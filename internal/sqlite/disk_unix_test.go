@@ -57,12 +57,23 @@ func child(t *testing.T, role, dir string) (output string, err error) {
 	return string(out), err
 }
 
-func childStore(dir string, committed func([]petcat.RevisedCategory)) (*Store, error) {
+func childStore(dir string, committed func([]petcat.RevisedCategory)) (*stored, error) {
 	d, err := datadir.Open(dir, true)
 	if err != nil {
 		return nil, err
 	}
-	return Open(context.Background(), Options{Dir: d, Environment: petcat.Production, Clock: clock.NewSystem(), Serving: true, CategoriesCommitted: committed})
+	c := clock.NewSystem()
+	db, err := Open(context.Background(), Options{
+		Dir:                 d,
+		Environment:         petcat.Production,
+		Clock:               c,
+		Serving:             true,
+		CategoriesCommitted: committed,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &stored{store.New(db, c), db}, nil
 }
 
 // dies creates a category with an idempotency key, and is killed before the commit, or after it and
@@ -87,7 +98,7 @@ func dies(dir string, committed bool) error {
 	return fmt.Errorf("the process is alive: %w", err)
 }
 
-func childCreate(s *Store, name string, key petcat.IdempotencyKey) error {
+func childCreate(s *stored, name string, key petcat.IdempotencyKey) error {
 	n, err := petcat.ParseNewCategory(&name, nil)
 	if err != nil {
 		return err

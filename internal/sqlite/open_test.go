@@ -31,7 +31,7 @@ func wantOpenError(t *testing.T, err error, want string) {
 	}
 }
 
-func create(t *testing.T, s *Store, name string) petcat.Category {
+func create(t *testing.T, s *stored, name string) petcat.Category {
 	t.Helper()
 	c, err := tryCreate(t.Context(), t, s, name, "")
 	if err != nil {
@@ -40,7 +40,7 @@ func create(t *testing.T, s *Store, name string) petcat.Category {
 	return c.Category
 }
 
-func tryCreate(ctx context.Context, t *testing.T, s *Store, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
+func tryCreate(ctx context.Context, t *testing.T, s *stored, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
 	t.Helper()
 	n, err := petcat.ParseNewCategory(&name, nil)
 	if err != nil {
@@ -49,14 +49,14 @@ func tryCreate(ctx context.Context, t *testing.T, s *Store, name string, key pet
 	return s.CreateCategory(ctx, petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key})
 }
 
-func wantNames(t *testing.T, s *Store, want ...string) {
+func wantNames(t *testing.T, s *stored, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, storetest.Names(t, s)); diff != "" {
 		t.Fatalf("categories (-want +got):\n%s", diff)
 	}
 }
 
-func closeNow(t *testing.T, s *Store) {
+func closeNow(t *testing.T, s *stored) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Fatalf("close: %v", err)

@@ -53,7 +53,7 @@ func TestPagesUseIndexes(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	var plan []string
-	seen := store.New(watched{s.DB, &plan}, Dialect(), store.Meta{}, clock.NewSystem())
+	seen := store.New(watched{s.DB, &plan}, clock.NewSystem())
 	for name, c := range map[string]struct {
 		list func() error
 		want string
@@ -103,7 +103,7 @@ func TestUsageUsesIndexes(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	var plan []string
-	seen := store.New(watched{s.DB, &plan}, Dialect(), store.Meta{}, clock.NewSystem())
+	seen := store.New(watched{s.DB, &plan}, clock.NewSystem())
 	small := []string{"SCAN CONSTANT ROW", "SCAN hours", "SCAN days", "SCAN h", "SCAN d", "SCAN usage_nodes", "SCAN u"}
 	for _, step := range []petcat.UsageStep{petcat.UsageByHour, petcat.UsageByDay} {
 		plan = nil

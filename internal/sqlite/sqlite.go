@@ -53,22 +53,6 @@ type Options struct {
 	CommitObserved func(group int, d time.Duration)
 }
 
-// Store is a store with its database, for callers that have not been converted yet. In the end
-// callers have a [store.Store] and a DB.
-type Store struct {
-	*store.Store
-	*DB
-}
-
-// Open is OpenDB with a store on the database.
-func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := OpenDB(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	return &Store{store.New(db, Dialect(), db.Meta(), o.Clock), db}, nil
-}
-
 // DB is a SQLite file, a [store.DB]. It is safe for concurrent use.
 type DB struct {
 	options         Options
@@ -86,9 +70,9 @@ type DB struct {
 	failure error // guarded by mu; set once, before failed is closed
 }
 
-// OpenDB opens or creates the database in a data directory, and migrates its schema. It returns a
+// Open opens or creates the database in a data directory, and migrates its schema. It returns a
 // [petcat.UnusableError] for a database that cannot be used.
-func OpenDB(ctx context.Context, o Options) (*DB, error) {
+func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -161,8 +145,14 @@ func (s *DB) Close() error {
 	return s.translate(errors.Join(s.readers.Close(), s.writes.Close()), "close")
 }
 
-// Meta returns the identity of the data.
+// Meta implements [store.DB].
 func (s *DB) Meta() store.Meta { return s.meta }
+
+// NewestRead implements [store.DB]. Nobody else changes the history of the file in use.
+func (s *DB) NewestRead() petcat.Revision { return 0 }
+
+// Reached implements [store.DB].
+func (s *DB) Reached(petcat.Revision, petcat.Revision) {}
 
 // Create implements [store.DB].
 func (s *DB) Create(ctx context.Context, c *store.Create) error {

@@ -6,6 +6,7 @@ import (
 	"petcat"
 	"petcat/internal/clock"
 	"petcat/internal/datadir"
+	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
 
@@ -15,8 +16,14 @@ func TestStore(t *testing.T) {
 	})
 }
 
+// stored is a store with its database.
+type stored struct {
+	*store.Store
+	*DB
+}
+
 // openAt opens a store in a directory. The test must close it.
-func openAt(t *testing.T, path string, o Options) *Store {
+func openAt(t *testing.T, path string, o Options) *stored {
 	t.Helper()
 	s, err := tryOpen(t, path, o)
 	if err != nil {
@@ -25,7 +32,7 @@ func openAt(t *testing.T, path string, o Options) *Store {
 	return s
 }
 
-func tryOpen(t *testing.T, path string, o Options) (*Store, error) {
+func tryOpen(t *testing.T, path string, o Options) (*stored, error) {
 	t.Helper()
 	dir, err := datadir.Open(path, true)
 	if err != nil {
@@ -38,5 +45,9 @@ func tryOpen(t *testing.T, path string, o Options) (*Store, error) {
 	if o.Clock == nil {
 		o.Clock = clock.NewSystem()
 	}
-	return Open(t.Context(), o)
+	db, err := Open(t.Context(), o)
+	if err != nil {
+		return nil, err
+	}
+	return &stored{store.New(db, o.Clock), db}, nil
 }

@@ -38,14 +38,14 @@ func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) err
 // key or ban has changed since, that is all, even if categories were created. The other queries
 // may also return later changes: the next call returns them again, so none is missed.
 func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (found petcat.AccessChange, err error) {
-	newest := s.latest()
+	newest := s.db.NewestRead()
 	c := s.reader(ctx, "read changes of access")
 	n, err := one(c, (*Sequences).Into, nil, SelectSequences)
 	if err != nil {
 		return found, err
 	}
 	found.Revision = petcat.Revision(n.Revision)
-	s.reached(found.Revision, newest)
+	s.db.Reached(found.Revision, newest)
 	if n.Access <= int64(after) {
 		return found, nil
 	}

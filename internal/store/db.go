@@ -14,6 +14,14 @@ import (
 // one, and the DB knows no operation of the Store. Its methods, and those of a [Tx], return errors of
 // the domain, whose text for the log names the operation.
 type DB interface {
+	// Dialect returns the SQL that only this kind of database has.
+	Dialect() Dialect
+	// Meta returns the identity of the data.
+	Meta() Meta
+	// NewestRead returns the newest revision that was read. A reader of the counter row calls it
+	// before it reads, and then Reached with both revisions: the later one must not be lower.
+	NewestRead() petcat.Revision
+	Reached(r, before petcat.Revision)
 	// Begin begins a transaction that locks the counter row. The caller ends it with Commit or
 	// Rollback, soon and without waiting for anything else: other writes wait for it.
 	Begin(ctx context.Context, w Work) (*Tx, error)
@@ -26,6 +34,24 @@ type DB interface {
 	Read(ctx context.Context, doing string, fn func(Conn) error) error
 	// Each calls row for every row of a query, of any number, and stops at the first error.
 	Each(ctx context.Context, doing string, row func(Scan) error, query string, args ...any) error
+}
+
+// Database is a DB as the program opens and closes it.
+type Database interface {
+	DB
+	// Check returns an error if the data cannot be read or written now.
+	Check(ctx context.Context) error
+	// Failed is closed if nothing can be written until the program is restarted. Err then
+	// returns the reason.
+	Failed() <-chan struct{}
+	Err() error
+	// Integrity returns one sentence for each damage that the database reports.
+	Integrity(ctx context.Context) (findings []string, err error)
+	// Backup copies all tables into an empty file, in one snapshot, during concurrent writes.
+	Backup(ctx context.Context, to Copy) error
+	// Alone calls fn unless another node is in Alone.
+	Alone(ctx context.Context, fn func(context.Context) error) error
+	Close() error
 }
 
 // Row is a row of a result.

@@ -31,28 +31,23 @@ type Store struct {
 	inFlight sync.Map // of scopedKey: creates in flight in this process
 	// accessChanged is called after each change of an account, a key or a ban.
 	accessChanged func(context.Context)
-	// latest and reached check that the revision of a shared database never falls.
-	latest  func() petcat.Revision
-	reached func(r, before petcat.Revision)
 }
 
 // New returns a Store on a database.
-func New(db DB, d Dialect, m Meta, c clock.Clock) *Store {
-	return &Store{db: db, dialect: d, meta: m, clock: c, accessChanged: func(context.Context) {},
-		latest: func() petcat.Revision { return 0 }, reached: func(petcat.Revision, petcat.Revision) {}}
+func New(db DB, c clock.Clock) *Store {
+	return &Store{
+		db:            db,
+		dialect:       db.Dialect(),
+		meta:          db.Meta(),
+		clock:         c,
+		accessChanged: func(context.Context) {},
+	}
 }
 
 // OnAccessChange sets a function that is called after each committed change of an account, a
 // key or a ban by this process, before the operation returns. Call it before the store is used
 // concurrently.
 func (s *Store) OnAccessChange(fn func(context.Context)) { s.accessChanged = fn }
-
-// CheckRevisions sets functions for the revisions that [Store.AccessChangesSince] reads: latest
-// returns the newest one before the read, and reached gets both. Call it before the store is used
-// concurrently.
-func (s *Store) CheckRevisions(latest func() petcat.Revision, reached func(r, before petcat.Revision)) {
-	s.latest, s.reached = latest, reached
-}
 
 // Dataset returns the dataset name, which is random and set when the data is created.
 func (s *Store) Dataset() string { return s.meta.Dataset }
