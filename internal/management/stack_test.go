@@ -1,0 +1,60 @@
+package management_test
+
+import (
+	"database/sql/driver"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	driversqlite "modernc.org/sqlite"
+
+	"petcat/internal/store"
+)
+
+// TestChangeIsShallow: from its handler to the call of database/sql, a change passes at most 8
+// functions, in one goroutine, so that a reader can follow it.
+func TestChangeIsShallow(t *testing.T) {
+	var stack []string
+	record := func(*driversqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+		stack = functions()
+		return nil, nil //nolint:nilnil // SQL's NULL
+	}
+	if err := driversqlite.RegisterScalarFunction("record_stack", 0, record); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t)
+	err := s.store.Change(t.Context(), "watch", func(tx *store.Tx) error {
+		return tx.Run(`CREATE TEMP TRIGGER watch AFTER INSERT ON accounts BEGIN SELECT record_stack(); END`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.want(s.call(http.MethodPost, "/accounts", `{"name":"acme","plan":"free"}`), http.StatusCreated, "")
+
+	from := slices.IndexFunc(stack, func(f string) bool { return strings.Contains(f, "management.createAccount") })
+	to := slices.IndexFunc(stack, func(f string) bool { return strings.HasPrefix(f, "database/sql.") })
+	if from < 0 || to < from {
+		t.Fatalf("the stack has no handler, or no call of database/sql:\n%s", strings.Join(stack, "\n"))
+	}
+	passed := stack[from:to]
+	t.Logf("%d functions:\n%s", len(passed), strings.Join(passed, "\n"))
+	if len(passed) > 8 {
+		t.Errorf("a change passes %d functions, want at most 8", len(passed))
+	}
+}
+
+// functions returns the functions of the stack of this goroutine, the outermost one first.
+func functions() (all []string) {
+	callers := make([]uintptr, 100)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for {
+		frame, more := frames.Next()
+		all = append(all, frame.Function)
+		if !more {
+			slices.Reverse(all)
+			return all
+		}
+	}
+}
