@@ -3,23 +3,40 @@ package management_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"petcat"
 )
 
-// A: a key that was rotated without an overlap must stay dead.
-func TestRotatedKeyStaysDead(t *testing.T) {
+// TestReplacedKeyStaysDead: nobody revives a replaced key or extends its overlap.
+func TestReplacedKeyStaysDead(t *testing.T) {
 	s := start(t)
 	s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`)
 	s.call("POST", "/accounts/acme/keys", `{}`)
-	if a := s.call("POST", "/keys/key_1/rotate", `{"overlap":"0s"}`); a.status != 201 {
-		t.Fatal(a.status, a.object)
+	s.want(s.call("POST", "/keys/key_1/rotate", `{"overlap":"1h"}`), 201, "")
+	s.want(s.call("PATCH", "/keys/key_1", `{"expires_at":null}`), 400, "invalid_field")
+	s.want(s.call("PATCH", "/keys/key_1", `{"expires_at":"2027-03-14T14:00:00Z"}`), 400, "invalid_field")
+	s.want(s.call("PATCH", "/keys/key_1", `{"label":"old","expires_at":"2027-03-14T12:30:00Z"}`), 200, "")
+	s.clock.Advance(time.Hour)
+	for _, expiry := range []string{`null`, `"2027-03-14T14:00:00Z"`} {
+		s.want(s.call("PATCH", "/keys/key_1", `{"expires_at":`+expiry+`}`), 400, "invalid_field")
 	}
-	a := s.call("PATCH", "/keys/key_1", `{"expires_at":null}`)
-	k, err := s.store.FindKey(t.Context(), 1)
-	must(t, err)
-	if k.State(s.clock.Read().Time()) == petcat.KeyActive {
-		t.Errorf("PATCH answered %d, and the replaced key (successor %s) is active again", a.status, k.Successor)
+	if k := s.call("GET", "/keys/key_1", ""); k.text("state") != "expired" || k.text("label") != "old" {
+		t.Errorf("the replaced key is %v", k.object)
+	}
+}
+
+// TestExpiredKeyIsExtended: operators extend a key that has expired and was not replaced.
+func TestExpiredKeyIsExtended(t *testing.T) {
+	s := start(t)
+	s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`)
+	s.call("POST", "/accounts/acme/keys", `{"expires_at":"2027-03-14T13:00:00Z"}`)
+	s.clock.Advance(time.Hour)
+	for _, expiry := range []string{`"2027-03-15T00:00:00Z"`, `null`} {
+		k := s.want(s.call("PATCH", "/keys/key_1", `{"expires_at":`+expiry+`}`), 200, "")
+		if k.text("state") != "active" {
+			t.Errorf("with the expiry %s, the key is %v", expiry, k.object)
+		}
 	}
 }
 
@@ -37,7 +54,7 @@ func (r *raced) EditAccount(ctx context.Context, by petcat.Author, id petcat.Acc
 	return r.ManagementStore.EditAccount(ctx, by, id, e)
 }
 
-// B: a PATCH of the name must not undo a concurrent change of the plan.
+// TestLostPlan: a PATCH of the name must not undo a concurrent change of the plan.
 func TestLostPlan(t *testing.T) {
 	s := start(t)
 	s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`)
@@ -55,7 +72,7 @@ func TestLostPlan(t *testing.T) {
 	}
 }
 
-// C: a retried rotation must find the first one.
+// TestRotateRetry: a retried rotation must find the first one.
 func TestRotateRetry(t *testing.T) {
 	s := start(t)
 	s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`)

@@ -19,23 +19,28 @@ func createKey(x *exchange) error { return x.CreateKey("overview", x.account.ID)
 
 func rotateKey(x *exchange, old petcat.Key) error { return x.RotateKey("overview", old) }
 
-// editKey changes label and expiry. The form shows the day alone: if it is unchanged, so is the
-// expiry with its time of day.
+// editKey changes label and expiry.
 func editKey(x *exchange, k petcat.Key) error {
 	label := x.Value("label")
-	day, err := x.Date("expires", "the day on which it expires")
+	expiresAt, err := newExpiry(x, k)
 	if err != nil {
 		return err
-	}
-	expiresAt := &day
-	if x.Value("expires") == k.ExpiresAt.Format(time.DateOnly) {
-		expiresAt = nil
 	}
 	edit, err := petcat.ParseKeyEdit(&label, expiresAt, x.Clock.Read().Time())
 	if err == nil {
 		_, err = x.Store.EditKey(x.R.Context(), x.Author(), k.ID, edit)
 	}
 	return x.Done(err, "keys/"+k.ID.String(), "edited")
+}
+
+// newExpiry returns the expiry in the form, or nil if it is unchanged. The form shows the day alone:
+// if that is unchanged, so is the time of day. The form of an expired key has no expiry.
+func newExpiry(x *exchange, k petcat.Key) (*time.Time, error) {
+	if !x.R.Form.Has("expires") || x.Value("expires") == k.ExpiresAt.Format(time.DateOnly) {
+		return nil, nil
+	}
+	day, err := x.Date("expires", "the day on which it expires")
+	return &day, err
 }
 
 func revokeKey(x *exchange, k petcat.Key) error {

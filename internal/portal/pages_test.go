@@ -62,6 +62,46 @@ func TestKeys(t *testing.T) {
 	b.Get("keys/key_4?done=revoked").Want(http.StatusOK, "The key was revoked.").Lacks("Revoke…", "Rotate the key", "Save")
 }
 
+// TestKeysStayDead: a customer cannot revive a key with its form. A form that does not change the
+// expiry is valid in each state.
+func TestKeysStayDead(t *testing.T) {
+	const expiry = `name="expires"`
+	s := start(t)
+	a := s.Account("acme")
+	b := signIn(s, a)
+	now := func() time.Time { return s.Clock.Read().Time() }
+
+	b.Post("keys", "label", "short", "expires", "2027-03-15")
+	b.Get("keys/key_1").Want(http.StatusOK, expiry, "Empty: never.")
+	s.Clock.Advance(24 * time.Hour)
+	b.Get("keys/key_1").Want(http.StatusOK, "Save").Lacks(expiry)
+	b.Post("keys/key_1", "label", "long", "expires", "2027-12-31").Want(http.StatusBadRequest, "has expired")
+	b.Post("keys/key_1", "label", "long", "expires", "").Want(http.StatusBadRequest, "has expired")
+	b.Post("keys/key_1", "label", "long", "expires", "2027-03-15").WantGoesTo("keys/key_1?done=edited") // the form of yesterday
+	b.Post("keys/key_1", "label", "longer").WantGoesTo("keys/key_1?done=edited")
+	if k := find(s, 1); k.Label != "longer" || k.State(now()) != petcat.KeyExpired {
+		t.Errorf("the expired key is %+v", k)
+	}
+
+	b.Post("keys", "label", "leaked")
+	b.Post("keys/key_2/rotate", "overlap", "168h").Want(http.StatusOK, "The new key key_3")
+	b.Get("keys/key_2").Want(http.StatusOK, expiry, `value="2027-03-22" required max="2027-03-22"`, "can only be shortened")
+	b.Post("keys/key_2", "label", "old", "expires", "2027-03-22").WantGoesTo("keys/key_2?done=edited") // unchanged
+	if k := find(s, 2); k.Label != "old" || !k.ExpiresAt.Equal(now().Add(168*time.Hour)) {
+		t.Errorf("the replaced key is %+v", k)
+	}
+	for _, later := range []string{"", "2027-03-23"} {
+		b.Post("keys/key_2", "label", "old", "expires", later).Want(http.StatusBadRequest, "was replaced by key_3")
+	}
+	b.Post("keys/key_2", "label", "old", "expires", "2027-03-16").WantGoesTo("keys/key_2?done=edited")
+	s.Clock.Advance(24 * time.Hour)
+	b.Get("keys/key_2").Want(http.StatusOK, "Save").Lacks(expiry)
+	b.Post("keys/key_2", "label", "old", "expires", "").Want(http.StatusBadRequest, "was replaced by key_3")
+	if k := find(s, 2); k.State(now()) != petcat.KeyExpired {
+		t.Errorf("the key replaced by %s is %+v", k.Successor, k)
+	}
+}
+
 // TestOtherAccounts: a customer cannot see or change other accounts.
 func TestOtherAccounts(t *testing.T) {
 	s := start(t)

@@ -103,6 +103,20 @@ func testKeys(t *testing.T, open Open) {
 		_, err = edit(nil, &end)
 		wantCode(t, err, petcat.CodeInvalidField)
 	})
+	t.Run("only operators extend an expired key", func(t *testing.T) {
+		f := start(t, open)
+		k, _ := f.keyOn(t, f.account(t, "zoo").ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(time.Hour)})
+		f.clock.Advance(time.Hour)
+		end := noon.Add(2 * time.Hour)
+		extend, err := petcat.ParseKeyEdit(nil, &end, f.now())
+		must(t, extend, err)
+		_, err = f.EditKey(t.Context(), petcat.By(k.Account.Actor()), k.ID, extend)
+		wantCode(t, err, petcat.CodeInvalidField)
+		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
+		k.ExpiresAt = end
+		extended, err := f.EditKey(t.Context(), petcat.By(operator), k.ID, extend)
+		wantEqual(t, "the extended key", k, must(t, extended, err).Value)
+	})
 	t.Run("limit for customers", func(t *testing.T) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
@@ -156,19 +170,32 @@ func testRotation(t *testing.T, open Open) {
 	_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
 	wantCode(t, err, petcat.CodeInvalidField)
 
-	// A replaced key ends at the end of the overlap, whoever edits it.
-	for range 2 {
-		edit, err := petcat.ParseKeyEdit(nil, &time.Time{}, f.now())
-		must(t, edit, err)
-		_, err = f.EditKey(t.Context(), petcat.By(operator), old.ID, edit)
+	edit := func(by petcat.Actor, end time.Time) (petcat.Key, error) {
+		e, err := petcat.ParseKeyEdit(nil, &end, f.now())
+		must(t, e, err)
+		return value(f.EditKey(t.Context(), petcat.By(by), old.ID, e))
+	}
+	customer := old.Account.Actor()
+	for _, by := range []petcat.Actor{operator, customer} { // nobody extends an overlap
+		_, err = edit(by, time.Time{})
 		wantCode(t, err, petcat.CodeInvalidField)
 	}
+	old.ExpiresAt = now.Add(time.Minute)
+	shortened, err := edit(customer, old.ExpiresAt)
+	wantEqual(t, "the shortened overlap", old, must(t, shortened, err))
+	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
+	f.clock.Advance(time.Minute)
+	for _, by := range []petcat.Actor{operator, customer} { // nobody revives a replaced key
+		_, err = edit(by, now.Add(time.Hour))
+		wantCode(t, err, petcat.CodeInvalidField)
+	}
+	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
 
 	before := old
 	before.ExpiresAt, before.Successor = noon.Add(30*24*time.Hour), 0
 	for range 2 { // the second time changes nothing
 		must(t, 0, f.UndoRotation(t.Context(), petcat.By(operator), before))
-		successor.RevokedAt = now
+		successor.RevokedAt = now.Add(time.Minute)
 		wantEqual(t, "undone", []petcat.Key{before, successor}, f.keys(t, 0))
 	}
 }
