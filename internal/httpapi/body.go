@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -38,9 +37,8 @@ func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte
 		if err := e.checkMediaType(mediaTypes); err != nil {
 			return err
 		}
-		taken := &s.bodies[int(e.caller.Account)%len(s.bodies)]
-		defer func() { taken.Add(-e.bodyTaken) }()
-		body, err := s.readBody(e, taken)
+		defer func() { s.bodies.release(e.caller.Account, e.bodyTaken) }()
+		body, err := s.readBody(e)
 		if err != nil {
 			return err
 		}
@@ -87,7 +85,7 @@ func (e *exchange) checkMediaType(accepted []string) error {
 }
 
 // readBody reads the whole body.
-func (s *Server) readBody(e *exchange, taken *atomic.Int64) ([]byte, error) {
+func (s *Server) readBody(e *exchange) ([]byte, error) {
 	size := int64(smallBody)
 	if announced := e.r.ContentLength; announced >= 0 {
 		size = min(size, announced+1) // room for the read that finds the end
@@ -98,10 +96,10 @@ func (s *Server) readBody(e *exchange, taken *atomic.Int64) ([]byte, error) {
 			// One byte over the maximum, for the read that returns io.EOF.
 			size := min(2*cap(body), maxBody+1)
 			more := int64(size - cap(body))
-			e.bodyTaken += more
-			if taken.Add(more) > s.BodyBytes/int64(len(s.bodies)) {
+			if !s.bodies.take(e.caller.Account, more) {
 				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large request bodies are in flight; retry later")
 			}
+			e.bodyTaken += more
 			body = append(make([]byte, 0, size), body...)
 		}
 		n, err := e.r.Body.Read(body[len(body):cap(body)])

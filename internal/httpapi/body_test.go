@@ -132,44 +132,77 @@ func TestResetAfterSlowBody(t *testing.T) {
 	}
 }
 
-// TestBodyMemoryLimit: the large bodies of an account share a memory limit. Over the limit, large bodies
-// get 503, and small ones and those of other accounts are accepted.
-func TestBodyMemoryLimit(t *testing.T) {
+// stall sends 100 KiB of a body, and returns when the server waits for the rest. end ends the body.
+func (s *service) stall(t *testing.T, key string) (end func()) {
+	t.Helper()
+	waiting, ended, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
+	arrives := strings.NewReader(largeBody(100 << 10))
+	go func() {
+		defer close(done)
+		s.serve(t, "POST", "/v1/categories", key, reader(func(p []byte) (int, error) {
+			if n, err := arrives.Read(p); err == nil {
+				return n, nil
+			}
+			waiting <- struct{}{}
+			<-ended
+			return 0, io.ErrUnexpectedEOF
+		}), 110<<10)
+	}()
+	<-waiting
+	return func() { close(ended); <-done }
+}
+
+// largeBody returns a body for a category with n additional bytes.
+func largeBody(n int) string { return `{"name":"x","more":"` + strings.Repeat("y", n) + `"}` }
+
+// createLarge creates a category with a body of n bytes.
+func (s *service) createLarge(t *testing.T, key string, n int) *answer {
+	t.Helper()
+	body := largeBody(n)
+	return s.serve(t, "POST", "/v1/categories", key, strings.NewReader(body), int64(len(body)))
+}
+
+// wantNoMemory checks that a body was rejected because of the limit of memory.
+func wantNoMemory(t *testing.T, a *answer) {
+	t.Helper()
+	wantError(t, a, 503, petcat.CodeServiceUnavailable)
+	wantHeader(t, a, "Retry-After", "1")
+}
+
+// TestBodyMemoryOfAccount: an account may use an eighth of the memory for large bodies. Over that, its
+// large bodies get 503. Its small bodies, and bodies of all other accounts, are accepted.
+func TestBodyMemoryOfAccount(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.BodyBytes = 8 * 128 << 10 })
 	key, _ := s.key(s.account("acme", petcat.Pro))
-	other, _ := s.key(s.account("whiskers", petcat.Pro))
-	body := func(n int) string { return `{"name":"x","more":"` + strings.Repeat("y", n) + `"}` }
-	create := func(key string, n int) *answer {
-		return s.serve(t, "POST", "/v1/categories", key, strings.NewReader(body(n)), int64(len(body(n))))
+	var others []string
+	for i := range 8 {
+		other, _ := s.key(s.account(fmt.Sprint("other ", i), petcat.Pro))
+		others = append(others, other)
 	}
-	wantRefused := func(a *answer) {
-		t.Helper()
-		wantError(t, a, 503, petcat.CodeServiceUnavailable)
-		wantHeader(t, a, "Retry-After", "1")
+	wantNoMemory(t, s.createLarge(t, key, 150<<10)) // over the limit
+	end := s.stall(t, key)
+	wantNoMemory(t, s.createLarge(t, key, 50<<10))
+	wantStatus(t, s.createLarge(t, key, 3<<10), 201)
+	for _, other := range others {
+		wantStatus(t, s.createLarge(t, other, 50<<10), 201)
 	}
-	// stall sends part of a body, and returns when the server waits for the rest.
-	stall := func(key string) (end func()) {
-		waiting, ended, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
-		arrives := strings.NewReader(body(100 << 10))
-		go func() {
-			defer close(done)
-			s.serve(t, "POST", "/v1/categories", key, reader(func(p []byte) (int, error) {
-				if n, err := arrives.Read(p); err == nil {
-					return n, nil
-				}
-				waiting <- struct{}{}
-				<-ended
-				return 0, io.ErrUnexpectedEOF
-			}), 110<<10)
-		}()
-		<-waiting
-		return func() { close(ended); <-done }
-	}
-	wantRefused(create(key, 150<<10)) // over the limit
-	end := stall(key)
-	wantRefused(create(key, 50<<10))
-	wantStatus(t, create(key, 3<<10), 201)
-	wantStatus(t, create(other, 50<<10), 201)
 	end()
-	wantStatus(t, create(key, 50<<10), 201)
+	wantStatus(t, s.createLarge(t, key, 50<<10), 201)
+}
+
+// TestBodyMemoryOfAll: the large bodies of all accounts share the memory for bodies.
+func TestBodyMemoryOfAll(t *testing.T) {
+	s := start(t, func(o *httpapi.Options) { o.BodyBytes = 8 * 128 << 10 })
+	var ends []func()
+	for i := range 8 {
+		key, _ := s.key(s.account(fmt.Sprint("acme ", i), petcat.Pro))
+		ends = append(ends, s.stall(t, key))
+	}
+	other, _ := s.key(s.account("whiskers", petcat.Pro))
+	wantNoMemory(t, s.createLarge(t, other, 100<<10))
+	wantStatus(t, s.createLarge(t, other, 3<<10), 201)
+	for _, end := range ends {
+		end()
+	}
+	wantStatus(t, s.createLarge(t, other, 100<<10), 201)
 }

@@ -77,8 +77,8 @@ type Options struct {
 	// Account is the handler of the customer's pages, at /account and below, for all methods.
 	// Optional.
 	Account http.Handler
-	// BodyBytes limits the memory of all request bodies larger than 4 KiB; 64 MiB by default. An
-	// account may use an eighth. A body over the limit gets 503.
+	// BodyBytes limits the memory of all request bodies in flight, without the first 4 KiB of each;
+	// 64 MiB by default. An account may use an eighth. A body over a limit gets 503.
 	BodyBytes int64
 	// PublicURL is the origin that clients use. If it is "", links are paths.
 	PublicURL string
@@ -97,7 +97,7 @@ type Server struct {
 	api, outside handler
 	routes       map[string]*route // by path below /v1; {} is a parameter at the end
 
-	bodies        [8]atomic.Int64 // used bytes of BodyBytes; an account uses one of these shares
+	bodies        *bodyMemory // of BodyBytes
 	exchanges     sync.Pool
 	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
 	addressPolicy *policy  // for callers without a valid key
@@ -113,6 +113,7 @@ func New(o Options) *Server {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 64<<20)
 	s := &Server{
 		Options:       o,
+		bodies:        newBodyMemory(o.BodyBytes),
 		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
 		instance:      rand.Text()[:8] + "-",
