@@ -86,12 +86,13 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 		// Without trusted proxies, X-Forwarded-For is ignored.
 		b.Do(http.MethodPost, "sign-in", pagetest.Form("token", wrong), "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)).Want(http.StatusForbidden, "not whole")
 	}
-	b.Post("sign-in", "token", token).Want(http.StatusTooManyRequests, "wait a minute")
+	b.Post("sign-in", "token", "x").Want(http.StatusTooManyRequests, "wait a minute")
 	if logged := strings.Count(s.Log.String(), "sign-in failed"); logged != pages.FailuresPerMinute || !strings.Contains(s.Log.String(), "address=127.0.0.1") {
 		t.Errorf("%d failed attempts are logged: %s", logged, s.Log)
 	}
-	s.Clock.Advance(time.Minute)
 	b.Post("sign-in", "token", token).WantGoesTo("")
+	s.Clock.Advance(time.Minute)
+	b.Post("sign-in", "token", "x").Want(http.StatusForbidden)
 
 	t.Run("per address behind a trusted proxy", func(t *testing.T) {
 		s := start(t, func(o *Options) {
@@ -105,8 +106,19 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 		for range pages.FailuresPerMinute {
 			signIn("198.51.100.1, 192.0.2.1", "x").Want(http.StatusForbidden)
 		}
-		signIn("192.0.2.1", token).Want(http.StatusTooManyRequests)
-		signIn("192.0.2.2", token).WantGoesTo("")
+		signIn("192.0.2.1", "x").Want(http.StatusTooManyRequests)
+		signIn("192.0.2.2", "x").Want(http.StatusForbidden)
+		signIn("192.0.2.1", token).WantGoesTo("")
+	})
+	t.Run("of sessions", func(t *testing.T) {
+		s := start(t)
+		admin, b := s.admin(), s.Browser()
+		wrong := "petcat-console-d1=" + strings.Repeat("a", 32)
+		for range pagetest.StrangersPerMinute {
+			b.Do(http.MethodGet, "accounts", "", "Cookie", wrong).WantGoesTo("sign-in?done=ended")
+		}
+		b.Do(http.MethodGet, "accounts", "", "Cookie", wrong).Want(http.StatusTooManyRequests, "wait a minute")
+		admin.Get("accounts").Want(http.StatusOK)
 	})
 }
 

@@ -147,19 +147,20 @@ func (c *call) run(methods map[string]operation) (any, error) {
 	return do(c)
 }
 
-// identify authenticates a call. An address with too many failures is rejected without a lookup.
+// identify authenticates a call. Only an invalid token counts as a failed attempt of the client's
+// address.
 func (c *call) identify() error {
-	from := clientnet.Of(c.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
-	if d := c.Failures.Peek(from); d.Minute.Remaining() <= 0 {
-		c.w.Header().Set("Retry-After", strconv.FormatInt(max(1, d.Minute.Reset-c.now().Unix()), 10))
-		return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts with a wrong token; wait until Retry-After has passed")
-	}
 	err := c.findToken()
-	if code := petcat.CodeOf(err); code == petcat.CodeMissingAPIKey || code == petcat.CodeInvalidAPIKey {
-		c.w.Header().Set("WWW-Authenticate", `Bearer realm="petcat admin"`)
-		if code == petcat.CodeInvalidAPIKey {
-			c.Failures.Take(from)
+	code := petcat.CodeOf(err)
+	if code == petcat.CodeInvalidAPIKey {
+		d := c.Failures.Take(clientnet.Of(c.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header)))
+		if d.Refused {
+			c.w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
+			return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts with a wrong token; wait until Retry-After has passed")
 		}
+	}
+	if code == petcat.CodeInvalidAPIKey || code == petcat.CodeMissingAPIKey {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="petcat admin"`)
 	}
 	return err
 }

@@ -34,6 +34,9 @@ import (
 // Noon is the time at which the tests start.
 var Noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC) //nolint:gochecknoglobals // a constant
 
+// StrangersPerMinute is the limit of cookies without a session of an address.
+const StrangersPerMinute = 5
+
 // CLI is the actor of all changes that prepare a test.
 const CLI petcat.Actor = "cli:test"
 
@@ -94,7 +97,8 @@ func Open(t *testing.T) *Service {
 func (s *Service) Options() pages.Options {
 	return pages.Options{
 		Environment: petcat.Production, Deployment: "d1", Clock: s.Clock, Logger: slog.New(slog.NewTextHandler(s.Log, nil)),
-		Failures: ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
+		Failures:  ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
+		Strangers: ratelimit.NewBucket[clientnet.Net](s.Clock, StrangersPerMinute, ratelimit.MaxAddresses),
 	}
 }
 

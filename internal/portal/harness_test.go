@@ -6,7 +6,6 @@ import (
 	"go.uber.org/goleak"
 
 	"petcat"
-	"petcat/internal/clientnet"
 	"petcat/internal/pagetest"
 	"petcat/internal/ratelimit"
 )
@@ -20,7 +19,6 @@ func start(t *testing.T, change ...func(*Options)) *pagetest.Service {
 	o := Options{
 		Options: s.Options(), Store: s.Store, Limiter: s.Limiter, Requests: ratelimit.NewBucket[petcat.AccountID](s.Clock, RequestsPerMinute, ratelimit.AllAccounts),
 	}
-	o.Strangers = ratelimit.NewBucket[clientnet.Net](s.Clock, 5, ratelimit.MaxAddresses)
 	for _, c := range change {
 		c(&o)
 	}

@@ -67,6 +67,8 @@ func TestSessionExpiry(t *testing.T) {
 	b.Get("").WantGoesTo("sign-in?done=ended")
 }
 
+// TestBounds: the failed attempts of an address are limited, and so are the requests of an account.
+// Failed attempts reject no valid link or session.
 func TestBounds(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")
@@ -74,7 +76,8 @@ func TestBounds(t *testing.T) {
 	for i := range pages.FailuresPerMinute {
 		b.Post("sign-in", "token", []string{"", "x", strings.Repeat("a", 32)}[i%3]).Want(http.StatusForbidden, "not whole")
 	}
-	b.Post("sign-in", "token", s.Link(petcat.Subject{Account: a.ID})).Want(http.StatusTooManyRequests, "wait a minute")
+	b.Post("sign-in", "token", "x").Want(http.StatusTooManyRequests, "wait a minute")
+	s.Browser().Post("sign-in", "token", s.Link(petcat.Subject{Account: a.ID})).WantGoesTo("") // a valid link
 	for range RequestsPerMinute {
 		customer.Get("sign-in").Want(http.StatusOK) // needs no session
 		if p := customer.Get("usage"); p.StatusCode != http.StatusOK {
@@ -82,13 +85,18 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	customer.Get("").Want(http.StatusTooManyRequests, "Too many requests")
-	for range 5 {
-		b.Do(http.MethodGet, "", "", "Cookie", "petcat-account-d1="+strings.Repeat("a", 32)).WantGoesTo("sign-in?done=ended")
-	}
-	b.Do(http.MethodGet, "", "", "Cookie", "petcat-account-d1="+strings.Repeat("a", 32)).Want(http.StatusTooManyRequests)
 	s.Clock.Advance(time.Minute)
-	customer.Get("").Want(http.StatusOK)
-	b.Post("sign-in", "token", s.Link(petcat.Subject{Account: a.ID})).WantGoesTo("")
+	wrong := []string{"petcat-account-d1=x", "petcat-account-d1=" + strings.Repeat("a", 32)}
+	for i := range pagetest.StrangersPerMinute {
+		b.Do(http.MethodGet, "", "", "Cookie", wrong[i%2]).WantGoesTo("sign-in?done=ended")
+	}
+	for _, cookie := range wrong {
+		b.Do(http.MethodGet, "", "", "Cookie", cookie).Want(http.StatusTooManyRequests, "wait a minute")
+	}
+	customer.Get("").Want(http.StatusOK) // a valid session
+	s.Clock.Advance(time.Minute)
+	b.Do(http.MethodGet, "", "", "Cookie", wrong[0]).WantGoesTo("sign-in?done=ended")
+	b.Post("sign-in", "token", "x").Want(http.StatusForbidden)
 }
 
 // TestFormLimit: forms and queries are limited to 1 KiB without a session, and to 16 KiB with one.

@@ -35,8 +35,9 @@ func (n *Node) serveAdmin(context.Context) error {
 	n.adminMux.HandleFunc("GET /livez", livez)
 	n.adminMux.HandleFunc("GET /readyz", n.readyz)
 	n.adminMux.Handle("GET /admin/openapi.json", httpapi.NewDocument("application/json", api.Management()))
-	n.adminMux.Handle("/admin/docs", reference.Admin())
-	n.adminMux.Handle("/admin/docs/", reference.Admin())
+	docs := reference.Admin()
+	n.adminMux.Handle("/admin/docs", docs)
+	n.adminMux.Handle("/admin/docs/", docs)
 	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.effectiveSettings()) }) // secrets are masked
 	admin := n.serve(n.adminSocket, n.Settings.AdminTLS(), n.guard(n.adminMux))
 	n.onClose(func(ctx context.Context) error {
@@ -60,8 +61,10 @@ func (n *Node) serveConsole(context.Context) error {
 		r, _ := n.readiness()
 		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(r.Since)))
 	})
+	// Wrong tokens, and wrong cookies of the console.
+	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
 	operators := console.New(console.Options{
-		Options: n.pageOptions(strings.HasPrefix(n.ConsoleURL(), "https://")), Store: n.store, List: n.list, Limiter: n.limiter,
+		Options: n.pageOptions(strings.HasPrefix(n.ConsoleURL(), "https://"), failures), Store: n.store, List: n.list, Limiter: n.limiter,
 		Version: n.Version, Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
 		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, n.store) },
 		URL:        n.ConsoleURL(), Settings: n.effectiveSettings(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
@@ -73,7 +76,7 @@ func (n *Node) serveConsole(context.Context) error {
 	}
 	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
 		Store: n.store, Keys: petcat.KeyGenerator{Environment: n.store.Environment(), Random: rand.Reader}, Backups: n.backups, CustomerLink: customerLink,
-		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses),
+		Failures:       failures,
 		TrustedProxies: n.proxies,
 		Clock:          n.Clock, Logger: n.Log.Logger,
 	}))
@@ -83,11 +86,12 @@ func (n *Node) serveConsole(context.Context) error {
 }
 
 // pageOptions returns the options that the console and the customer's page share. secure is true
-// if browsers reach them over TLS.
-func (n *Node) pageOptions(secure bool) pages.Options {
+// if browsers reach them over TLS. strangers counts cookies without a session.
+func (n *Node) pageOptions(secure bool, strangers *ratelimit.Bucket[clientnet.Net]) pages.Options {
 	return pages.Options{
 		Environment: n.store.Environment(), Deployment: n.store.Dataset(), Secure: secure,
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
+		Strangers:      strangers,
 		TrustedProxies: n.proxies, Clock: n.Clock, Logger: n.Log.Logger,
 	}
 }

@@ -245,8 +245,7 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 	if !n.Settings.CustomerPages {
 		return nil
 	}
-	options := n.pageOptions(n.Settings.TLS() || strings.HasPrefix(n.PublicURL(), "https:"))
-	options.Strangers = strangers
+	options := n.pageOptions(n.Settings.TLS() || strings.HasPrefix(n.PublicURL(), "https:"), strangers)
 	return portal.New(portal.Options{
 		Options: options, Store: n.store, Limiter: n.limiter,
 		Requests: ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute, ratelimit.AllAccounts),

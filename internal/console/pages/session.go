@@ -58,20 +58,19 @@ func (x *Exchange) SignedIn(change bool, next func() error) error {
 	}
 }
 
-// findSession finds the session of a cookie, and records its use.
+// findSession finds the session of a cookie, and records its use. Only a cookie without a session
+// counts as a failed attempt of the client's address, so that others behind the same address can
+// work.
 func (x *Exchange) findSession(cookie string) error {
 	// Attempts of clients that disconnect early are counted, too.
-	s, ctx, from := x.site, context.WithoutCancel(x.R.Context()), clientnet.Of(x.address())
-	if s.Strangers != nil && s.Strangers.Peek(from).Minute.Remaining() <= 0 {
-		return tooManyAttempts()
-	}
+	s, ctx := x.site, context.WithoutCancel(x.R.Context())
 	token, err := petcat.ParseToken(cookie)
-	if err != nil {
-		return err
+	var found petcat.Session
+	if err == nil {
+		found, err = s.Store.FindSession(ctx, s.Realm, token)
 	}
-	found, err := s.Store.FindSession(ctx, s.Realm, token)
-	if petcat.CodeOf(err) == petcat.CodeNotFound && s.Strangers != nil {
-		s.Strangers.Take(from)
+	if petcat.CodeOf(err) == petcat.CodeNotFound && s.Strangers.Take(clientnet.Of(x.address())).Refused {
+		return tooManyAttempts()
 	}
 	if err != nil {
 		return err
@@ -104,12 +103,10 @@ func tooManyAttempts() error {
 
 func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sign in"}) }
 
-// signIn consumes the token of a link, and starts a session.
+// signIn consumes the token of a link, and starts a session. Only an invalid token counts as a failed
+// attempt of the client's address.
 func signIn(x *Exchange) error {
 	s, ctx, from := x.site, context.WithoutCancel(x.R.Context()), x.address()
-	if s.Failures.Peek(clientnet.Of(from)).Minute.Remaining() <= 0 {
-		return tooManyAttempts()
-	}
 	token, err := petcat.GenerateToken(rand.Reader)
 	if err != nil {
 		return err
@@ -121,7 +118,9 @@ func signIn(x *Exchange) error {
 	}
 	switch {
 	case petcat.CodeOf(err) == petcat.CodeNotFound:
-		s.Failures.Take(clientnet.Of(from))
+		if s.Failures.Take(clientnet.Of(from)).Refused {
+			return tooManyAttempts()
+		}
 		s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", from)
 		x.problem = Sentence(petcat.Public(err).Message)
 		return x.renderAs(http.StatusForbidden, "sign-in", View{Title: "Sign in"})

@@ -39,8 +39,7 @@ type Options struct {
 	Deployment string
 	// Secure is true if browsers reach the site over TLS. Without TLS, it must be on loopback.
 	Secure bool
-	// Failures counts failed sign-ins by address, and Strangers, which may be nil, cookies without
-	// a session.
+	// Failures counts failed sign-ins by address, and Strangers cookies without a session.
 	Failures, Strangers *ratelimit.Bucket[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
 	TrustedProxies *clientnet.Proxies
