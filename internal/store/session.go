@@ -42,6 +42,9 @@ func (s *Store) SignIn(ctx context.Context, realm petcat.Realm, link, session pe
 		insert = `INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at) VALUES (?, ?, ?, ?, ?)`
 	)
 	into := func(of *petcat.Subject) []any { return []any{(*string)(&of.Operator), (*int64)(&of.Account)} }
+	if err := s.checkLink(ctx, link); err != nil {
+		return petcat.Session{}, err
+	}
 	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (found petcat.Session, err error) {
 		of, err := one(t, into, petcat.ErrLinkInvalid(), use, link[:], t.now.UnixMilli())
 		if err == nil {
@@ -53,6 +56,18 @@ func (s *Store) SignIn(ctx context.Context, realm petcat.Realm, link, session pe
 		}
 		return found, err
 	})
+}
+
+const countLinks = `SELECT count(*) FROM sign_in_links WHERE hash = $1 AND ends_at > $2`
+
+// checkLink returns an error if there is no such link. It takes no lock: anybody can send a link, and
+// only a valid one may delay other writes.
+func (s *Store) checkLink(ctx context.Context, link petcat.TokenHash) error {
+	n, err := queryRow(s.reader(ctx, "find link"), scanNumber, nil, countLinks, link[:], Now(s.clock).UnixMilli())
+	if err == nil && n == 0 {
+		return petcat.ErrLinkInvalid()
+	}
+	return err
 }
 
 // FindSession implements [petcat.SessionStore].

@@ -1,0 +1,33 @@
+package sqlite
+
+import (
+	"context"
+	"testing"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/store"
+)
+
+// readOnly is a DB without writes.
+type readOnly struct {
+	*DB
+	t *testing.T
+}
+
+func (r readOnly) Begin(context.Context, store.Work) (*store.Tx, error) {
+	r.t.Error("a transaction began")
+	return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "read-only")
+}
+
+// TestInvalidLinkWritesNothing: a stranger who sends invalid links does not delay writes.
+func TestInvalidLinkWritesNothing(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	system := clock.NewSystem()
+	reading := store.New(readOnly{s.DB, t}, Dialect(), s.Meta(), system)
+	_, err := reading.SignIn(t.Context(), petcat.AccountRealm, petcat.TokenHash{1}, petcat.TokenHash{2})
+	if petcat.CodeOf(err) != petcat.CodeNotFound {
+		t.Errorf("got %v, want that the link is invalid", err)
+	}
+}
