@@ -29,6 +29,16 @@ func TestIdentify(t *testing.T) {
 		}
 	})
 
+	t.Run("200 with a name that begins like a key", func(t *testing.T) {
+		s.create(`{"name":"pck_dogs"}`, withKey(key))
+		a := s.list(withKey(key), func(r *http.Request) { r.URL.RawQuery = "name=pck_dogs" })
+		wantStatus(t, a, 200)
+		if !strings.Contains(string(a.body), `"name":"pck_dogs"`) {
+			t.Errorf("got %s", a.body)
+		}
+		wantStatus(t, s.list(withKey(key), func(r *http.Request) { r.URL.RawQuery = "name=pck_live_" + key[9:40] }), 200)
+	})
+
 	valid := strings.TrimPrefix(key, "pck_live_")
 	for _, c := range []struct {
 		name, path string
@@ -46,6 +56,9 @@ func TestIdentify(t *testing.T) {
 		{"in quotes", "", header(`Bearer "` + key + `"`), petcat.CodeInvalidAPIKey, challengeError},
 		{"of staging", "", header("Bearer pck_test_" + valid), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query, escaped", "?api_key=pck%5Flive%5F" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"in the query, beside an invalid escape", "?x=%zz&api_key=" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"of staging, in the query", "?api_key=pck_test_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
 	} {
 		t.Run("401 "+c.name, func(t *testing.T) {

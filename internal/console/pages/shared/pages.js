@@ -232,7 +232,7 @@ document.addEventListener('keydown', (event) => {
 // A key must not be in an address: if it is typed into a search by GET, the search by POST takes over.
 document.addEventListener('input', (event) => {
   const posted = document.querySelector('form[method=post][role=search] input'), { target } = event;
-  if (!posted || target.form?.method !== 'get' || !/pck_(live|test)_/.test(target.value)) return;
+  if (!posted || target.form?.method !== 'get' || !/pck_(live|test)_[0-9A-Za-z]{38}/.test(target.value)) return;
   event.stopImmediatePropagation();
   posted.value = target.value;
   target.value = '';
