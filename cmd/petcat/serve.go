@@ -181,7 +181,7 @@ func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret
 		return account, key, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
 	}
 	key = petcat.NewSecret(strings.TrimSpace(string(text)))
-	if id, err := n.Identify(c.ctx(), key); err == nil {
+	if id, err := n.Identify(key); err == nil {
 		account, err = n.Store().FindAccount(c.ctx(), id.String())
 		return account, key, err
 	}

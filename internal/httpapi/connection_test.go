@@ -43,11 +43,12 @@ const goodKey = "good"
 // matter in these tests.
 type edge struct {
 	httpapi.Store
+	*keyring.Keyring // nil
 
 	catalog *catalog.Catalog
 }
 
-func (edge) Identify(_ context.Context, credential string, _ clock.Reading) (*keyring.Caller, error) {
+func (edge) Identify(credential string, _ clock.Reading) (*keyring.Caller, error) {
 	if credential != goodKey {
 		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey, "wrong")
 	}

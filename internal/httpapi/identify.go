@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"petcat"
+	"petcat/internal/clientnet"
+	"petcat/internal/keyring"
 )
 
 // identify finds the caller by its key. Without a valid key, it stores the error for admit.
@@ -13,13 +16,22 @@ func (s *Server) identify(next handler) handler {
 	return func(e *exchange) error {
 		credential, err := bearer(e.r)
 		if err == nil {
-			e.caller, err = s.Keyring.Identify(e.r.Context(), credential, e.start)
+			e.caller, err = s.Keyring.Identify(credential, e.start)
+		}
+		if errors.Is(err, keyring.ErrUnknown) && !s.hasFailedTooOften(e) {
+			e.caller, err = s.Keyring.IdentifyNew(e.r.Context(), credential, e.start)
 		}
 		if err != nil {
 			e.caller, e.authError = nil, err
 		}
 		return next(e)
 	}
+}
+
+// hasFailedTooOften reports whether the client's address has used up its failed attempts. Its unknown
+// keys are then rejected at once.
+func (s *Server) hasFailedTooOften(e *exchange) bool {
+	return s.Failures.Peek(clientnet.Of(e.clientAddress())).Minute.Remaining() <= 0
 }
 
 // bearer returns the credential in the Authorization header (RFC 6750, section 2.1). It rejects

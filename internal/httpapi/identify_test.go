@@ -1,15 +1,19 @@
 package httpapi_test
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"petcat"
 	"petcat/internal/clientnet"
+	"petcat/internal/clock"
 	"petcat/internal/httpapi"
+	"petcat/internal/keyring"
 )
 
 const (
@@ -174,4 +178,42 @@ func TestFailedCredentials(t *testing.T) {
 		s.advance(42 * time.Second)
 		wantHeadline(t, s.list(wrong, from("192.0.2.1")), 600, 599, end.Add(time.Minute))
 	})
+}
+
+// silentFeed is a keyring whose feed of changes never answers.
+type silentFeed struct {
+	*keyring.Keyring
+
+	waiting *atomic.Int64 // number of requests that waited for the feed
+}
+
+func (f silentFeed) IdentifyNew(_ context.Context, credential string, now clock.Reading) (*keyring.Caller, error) {
+	f.waiting.Add(1)
+	return f.Identify(credential, now)
+}
+
+// TestUnknownKeysAfterTooManyFailures: an unknown key may be new, so its request waits for the feed of
+// changes. After too many failed attempts of its address, it gets 429 without waiting.
+func TestUnknownKeysAfterTooManyFailures(t *testing.T) {
+	s, waiting := start(t), new(atomic.Int64)
+	s.options.Keyring = silentFeed{s.keyring, waiting}
+	s.handler = httpapi.New(s.options)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	g, err := petcat.GenerateKey(petcat.Production, zeros{})
+	must(t, err)
+	unknown := g.Secret.Reveal()
+	list := func(key string) *answer { return s.serve(t, "GET", "/v1/categories", key, nil, 0) }
+
+	wantError(t, list(unknown), 401, petcat.CodeInvalidAPIKey)
+	if n := waiting.Load(); n != 1 {
+		t.Errorf("%d requests with an unknown key waited for the feed, want 1", n)
+	}
+	for range httpapi.FailuresPerMinute - 1 {
+		wantError(t, list("nonsense"), 401, petcat.CodeInvalidAPIKey)
+	}
+	wantError(t, list(unknown), 429, petcat.CodeTooManyFailedAttempts)
+	if n := waiting.Load(); n != 1 {
+		t.Errorf("%d requests waited for the feed after too many failures, want none", n-1)
+	}
+	wantStatus(t, list(key), 200)
 }

@@ -38,7 +38,8 @@ type categoryList interface {
 }
 
 type identifier interface {
-	Identify(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
+	Identify(credential string, now clock.Reading) (*keyring.Caller, error)
+	IdentifyNew(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
 
 // Store stores the data of the API.

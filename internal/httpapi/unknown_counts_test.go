@@ -57,9 +57,9 @@ func TestResetByLimitersClock(t *testing.T) {
 }
 
 // closed is a keyring that cannot check keys.
-type closed struct{}
+type closed struct{ *keyring.Keyring }
 
-func (closed) Identify(context.Context, string, clock.Reading) (*keyring.Caller, error) {
+func (closed) Identify(string, clock.Reading) (*keyring.Caller, error) {
 	return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later")
 }
 

@@ -9,6 +9,7 @@ package keyring
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -184,10 +185,13 @@ type Caller struct {
 	ReadOnly bool
 }
 
-// Identify returns the caller with a credential. It returns a [petcat.Error] with the code of a
-// 401, or with [petcat.CodeServiceUnavailable] if the keys are not trusted. For an unknown key, it
-// waits for the next poll, because the key may be new.
-func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Reading) (*Caller, error) {
+// ErrUnknown is the cause of the error for a well-formed key that is not in memory. The key may be
+// new: see [Keyring.IdentifyNew].
+var ErrUnknown = errors.New("the key is unknown")
+
+// Identify returns the caller with a credential, from memory. It returns a [petcat.Error] with the
+// code of a 401, or with [petcat.CodeServiceUnavailable] if the keys are not trusted.
+func (k *Keyring) Identify(credential string, now clock.Reading) (*Caller, error) {
 	hash := petcat.HashKey(credential)
 	caller, state := k.find(&hash, now)
 	if caller == nil {
@@ -199,13 +203,17 @@ func (k *Keyring) Identify(ctx context.Context, credential string, now clock.Rea
 		return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later")
 	}
 	if caller == nil {
-		k.feed.await(ctx, false)
-		caller, state = k.find(&hash, now)
-	}
-	if caller == nil {
-		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey, "the API key is not valid; send the whole key, as it was shown when it was created")
+		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey,
+			"the API key is not valid; send the whole key, as it was shown when it was created").WithCause(ErrUnknown)
 	}
 	return caller, state.Err()
+}
+
+// IdentifyNew is [Keyring.Identify] after the next poll, for a key that was unknown. It waits up to a
+// second for the poll.
+func (k *Keyring) IdentifyNew(ctx context.Context, credential string, now clock.Reading) (*Caller, error) {
+	k.feed.await(ctx, false)
+	return k.Identify(credential, now)
 }
 
 // find returns the caller with a hash and the state of the key, or nil.

@@ -145,8 +145,13 @@ func start(t testing.TB) *fixture {
 	return f
 }
 
+// identify finds the caller of a key, which may be new.
 func (f *fixture) identify(secret string) (*keyring.Caller, error) {
-	return f.Identify(f.t.Context(), secret, f.clock.Read())
+	c, err := f.Identify(secret, f.clock.Read())
+	if errors.Is(err, keyring.ErrUnknown) {
+		c, err = f.IdentifyNew(f.t.Context(), secret, f.clock.Read())
+	}
+	return c, err
 }
 
 // want checks the code for a secret; "" means the caller of the fixture.

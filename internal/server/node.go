@@ -300,8 +300,8 @@ func (n *Node) Store() Store { return n.store }
 
 // Identify returns the account of a key, or the error that a request with the key would get, for
 // example because the key is revoked. It ignores limits.
-func (n *Node) Identify(ctx context.Context, key petcat.Secret) (petcat.AccountID, error) {
-	caller, err := n.keyring.Identify(ctx, key.Reveal(), n.Clock.Read())
+func (n *Node) Identify(key petcat.Secret) (petcat.AccountID, error) {
+	caller, err := n.keyring.Identify(key.Reveal(), n.Clock.Read())
 	if err != nil {
 		return 0, err
 	}
