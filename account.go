@@ -54,7 +54,8 @@ func ParseAccountName(s string) (AccountName, error) {
 		return "", err
 	}
 	// If a name could be an id, a later command could act on the wrong account.
-	if _, isID := ParseAccountRef(s); isID {
+	digits, prefixed := strings.CutPrefix(s, accountIDPrefix)
+	if prefixed && strings.Trim(digits, "+-0123456789") == "" {
 		return "", Errorf(CodeInvalidField, "the account's name must not look like an id (%q)", s)
 	}
 	return AccountName(s), nil
@@ -64,11 +65,11 @@ func ParseAccountName(s string) (AccountName, error) {
 // whether it is an id such as acct_12; anything else is a name.
 func ParseAccountRef(s string) (id AccountID, isID bool) {
 	digits, found := strings.CutPrefix(s, accountIDPrefix)
-	if !found {
+	n, isID := ParseID(digits)
+	if !found || !isID {
 		return 0, false
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	return AccountID(n), err == nil && n > 0
+	return AccountID(n), true
 }
 
 // MaxPage is the maximum number of entries on a page.

@@ -19,6 +19,9 @@ func TestParseAccountName(t *testing.T) {
 		{"too long", strings.Repeat("é", 201), petcat.CodeInvalidField},
 		{"line break", "a\nb", petcat.CodeInvalidField},
 		{"account id", "acct_12", petcat.CodeInvalidField},
+		{"account id with leading zeros", "acct_012", petcat.CodeInvalidField},
+		{"account id with a sign", "acct_+12", petcat.CodeInvalidField},
+		{"account id with letters", "acct_12a", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name, err := petcat.ParseAccountName(c.account)

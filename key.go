@@ -25,12 +25,12 @@ func (id KeyID) String() string { return keyIDPrefix + strconv.FormatInt(int64(i
 // ParseKeyID parses an id such as key_34. It returns an [Error] with [CodeInvalidField].
 func ParseKeyID(s string) (KeyID, error) {
 	digits, found := strings.CutPrefix(s, keyIDPrefix)
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if !found || err != nil || n < 1 {
+	id, isID := ParseID(digits)
+	if !found || !isID {
 		// The message does not repeat the input, which may be the key itself.
 		return 0, Errorf(CodeInvalidField, "a key's id looks like key_34")
 	}
-	return KeyID(n), nil
+	return KeyID(id), nil
 }
 
 // Key is a bearer credential of an account, without its secret, of which only a hash is stored.

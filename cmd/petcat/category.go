@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -252,8 +251,8 @@ func (c *call) categoryID() int64 {
 }
 
 func parseCategoryID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 1 {
+	id, isID := petcat.ParseID(text)
+	if !isID {
 		return 0, usageErrorf("%q is not the id of a category, which is a number such as 17; list them with: petcat category list", text)
 	}
 	return id, nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -148,7 +147,7 @@ func (c *call) keyID() petcat.KeyID {
 
 // parseKeyID parses the id of a key, such as key_34 or 34.
 func parseKeyID(s string) (petcat.KeyID, error) {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+	if n, isID := petcat.ParseID(s); isID {
 		s = petcat.KeyID(n).String()
 	}
 	id, err := petcat.ParseKeyID(s)

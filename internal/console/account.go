@@ -1,7 +1,6 @@
 package console
 
 import (
-	"strconv"
 	"strings"
 
 	"petcat"
@@ -154,6 +153,6 @@ func closeAccount(x *exchange, a petcat.Account) error {
 
 // id parses a numeric id, 0 for none.
 func id(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return max(n, 0)
+	n, _ := petcat.ParseID(text)
+	return n
 }

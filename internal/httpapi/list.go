@@ -102,9 +102,8 @@ func sendItems[T any](e *exchange, p page, items []T, show func(T) (id int64, sh
 
 // itemID returns the id at the end of the path, 0 if the last segment is not an id.
 func (e *exchange) itemID() int64 {
-	id, err := strconv.ParseUint(e.item, 10, 53) // ids are below 2^53
-	if err != nil || e.item[0] == '0' {
-		return 0
+	if id, isID := petcat.ParseID(e.item); isID && id <= maxID {
+		return id
 	}
-	return int64(id) // #nosec G115 -- it has 53 bits
+	return 0
 }

@@ -283,11 +283,11 @@ func (c *call) limit(byDefault int) (int, error) {
 
 // number parses a numeric id.
 func number[T ~int64](text string) (T, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 1 {
-		return 0, petcat.Errorf(petcat.CodeInvalidField, "an id here is a number from 1")
+	id, isID := petcat.ParseID(text)
+	if !isID {
+		return 0, petcat.Errorf(petcat.CodeInvalidField, "an id here is a number from 1, without leading zeros")
 	}
-	return T(n), nil
+	return T(id), nil
 }
 
 // time returns a time of the query, zero for none.

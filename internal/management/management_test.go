@@ -270,6 +270,11 @@ func TestOtherOperations(t *testing.T) {
 	}
 	s.want(s.call("POST", "/nodes/web-1/resume", ""), 200, "")
 	s.want(s.call("GET", "/backups", ""), 200, "")
+	s.want(s.call("GET", "/keys/key_1", ""), 200, "")
+	for _, wrong := range []string{"/keys/key_01", "/keys/key_+1", "/bans/key_01", "/audit?after=01", "/audit?after=%2B1"} {
+		s.want(s.call("GET", wrong, ""), 400, "invalid_field")
+	}
+	s.want(s.call("GET", "/accounts/acct_01", ""), 404, "not_found")
 	s.want(s.call("GET", "/nothing", ""), 404, "not_found")
 	if got := s.want(s.call("PUT", "/accounts", ""), 405, "method_not_allowed"); got.header.Get("Allow") != "GET, POST" {
 		t.Error(got.header)
