@@ -51,26 +51,31 @@ func (p *page) cut(list *catalog.Snapshot) (catalog.Page, error) {
 
 // getCategory handles GET /categories/{categoryId}.
 func (s *Server) getCategory(e *exchange) error {
+	id, err := e.categoryID()
+	if err != nil {
+		return err
+	}
 	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
 		return err
 	}
-	object, etag, found := list.Category(petcat.CategoryID(e.itemID()))
-	if !found && age > 0 && e.itemID() != 0 {
+	object, etag, found := list.Category(id)
+	if !found && age > 0 {
 		return petcat.Errorf(petcat.CodeServiceUnavailable, "the database is unavailable, and the cached list may lack this category; retry later")
 	}
 	if !found {
-		return e.noSuchCategory()
+		return petcat.NoSuchCategory()
 	}
 	return e.sendItem(etag, age, object)
 }
 
-// noSuchCategory returns the error 404 for the id in the path.
-func (e *exchange) noSuchCategory() error {
-	if e.itemID() == 0 {
-		return petcat.Errorf(petcat.CodeNotFound, "the id of a category is a whole number, as in %s/categories/4", basePath)
+// categoryID returns the id in the path, or the error 404.
+func (e *exchange) categoryID() (petcat.CategoryID, error) {
+	id := e.itemID()
+	if id == 0 {
+		return 0, petcat.Errorf(petcat.CodeNotFound, "the id of a category is a whole number, as in %s/categories/4", basePath)
 	}
-	return petcat.NoSuchCategory()
+	return petcat.CategoryID(id), nil
 }
 
 // createCategory handles POST /categories.
@@ -117,7 +122,10 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	id := petcat.CategoryID(e.itemID())
+	id, err := e.categoryID()
+	if err != nil {
+		return err
+	}
 	expected, err := s.expectedCategory(e, id)
 	if err != nil {
 		return err
@@ -139,7 +147,10 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 
 // deleteCategory handles DELETE /categories/{categoryId}.
 func (s *Server) deleteCategory(e *exchange) error {
-	id := petcat.CategoryID(e.itemID())
+	id, err := e.categoryID()
+	if err != nil {
+		return err
+	}
 	expected, err := s.expectedCategory(e, id)
 	if err != nil {
 		return err
@@ -167,7 +178,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	object, etag, found := list.Category(id)
 	switch {
 	case !found:
-		return nil, e.noSuchCategory()
+		return nil, petcat.NoSuchCategory()
 	case evaluate(e.r, etag, etag) != proceed:
 		return nil, preconditionFailed()
 	}

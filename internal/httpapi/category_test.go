@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -32,6 +33,21 @@ func TestGetCategory(t *testing.T) {
 		wantError(t, a, 404, petcat.CodeNotFound)
 		if id == "x" || id == "3" {
 			wantMessage(t, a, map[string]string{"x": "is a whole number, as in /v1/categories/4", "3": "may have been deleted"}[id])
+		}
+	}
+}
+
+// TestCategoryIDIsNoNumber: all methods explain the form of an id, and what became of an unknown one.
+func TestCategoryIDIsNoNumber(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	for id, message := range map[string]string{"x": "is a whole number, as in /v1/categories/4", "3": "may have been deleted"} {
+		for _, method := range []string{"GET", "PATCH", "DELETE"} {
+			for _, change := range []request{func(*http.Request) {}, withHeader("If-Match", `"a"`)} {
+				a := s.do(method, "/v1/categories/"+id, strings.NewReader(`{}`), withKey(key), change)
+				wantError(t, a, 404, petcat.CodeNotFound)
+				wantMessage(t, a, message)
+			}
 		}
 	}
 }
