@@ -433,23 +433,19 @@ func KeysIn(text string) (secrets []Secret) {
 	return secrets
 }
 
-// FindLeakedKeys returns the keys whose secrets a text contains, such as a leaked file, in the
-// order of the text. rejected is the error for the last secret that does not belong to this
-// deployment, or nil.
-func FindLeakedKeys(ctx context.Context, s KeyStore, env Environment, text string) (keys []Key, rejected *Error, err error) {
-	var hashes []KeyHash
+// KeyHashesIn returns the hashes of the keys of an environment that a text contains, such as a leaked
+// file, in the order of the text. rejected is the error for the last text in it that only looks like
+// a key, or is one of another environment; nil if there is none.
+func KeyHashesIn(env Environment, text string) (hashes []KeyHash, rejected *Error) {
 	for _, secret := range KeysIn(text) {
-		if hash, err := ParseKey(env, secret.Reveal()); err != nil {
+		hash, err := ParseKey(env, secret.Reveal())
+		if err != nil {
 			rejected = Public(err)
-		} else {
-			hashes = append(hashes, hash)
+			continue
 		}
+		hashes = append(hashes, hash)
 	}
-	keys, err = s.FindKeys(ctx, hashes)
-	if len(keys) < len(hashes) {
-		rejected = Errorf(CodeInvalidAPIKey, "this service never created a key that was pasted")
-	}
-	return keys, rejected, err
+	return hashes, rejected
 }
 
 // ParseKeyHint parses the hint of a key. It returns an [Error] with [CodeInvalidField], which

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -396,6 +397,30 @@ func TestKeysIn(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestKeyHashesIn(t *testing.T) {
+	live, test := generated(t, petcat.Production), generated(t, petcat.Staging)
+	valid, other := live.Secret.Reveal(), test.Secret.Reveal()
+	typo := valid[:len(valid)-6] + "000000"
+	for _, c := range []struct {
+		name, text string
+		want       []petcat.KeyHash
+		rejected   string // a part of the message
+	}{
+		{"no key", "no key", nil, ""},
+		{"a key, twice", valid + " " + valid, []petcat.KeyHash{live.Hash}, ""},
+		{"a typo", typo, nil, "the API key is not valid"},
+		{"another environment, after a typo", valid + typo + other, []petcat.KeyHash{live.Hash}, "of the staging environment"},
+	} {
+		hashes, rejected := petcat.KeyHashesIn(petcat.Production, c.text)
+		if !slices.Equal(hashes, c.want) {
+			t.Errorf("%s: the hashes %x, want %x", c.name, hashes, c.want)
+		}
+		if (rejected != nil) != (c.rejected != "") || rejected != nil && !strings.Contains(rejected.Message, c.rejected) {
+			t.Errorf("%s: rejected %v, want %q", c.name, rejected, c.rejected)
+		}
 	}
 }
 

@@ -278,12 +278,12 @@ func (c *call) leaked() (text string, err error) {
 }
 
 // keysIn returns the keys that a text contains, or with the text as their hint.
-func (c *call) keysIn(text string) (keys []petcat.Key, err error) {
+func (c *call) keysIn(text string) ([]petcat.Key, error) {
 	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
 		return c.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
 	}
-	keys, _, err = petcat.FindLeakedKeys(c.ctx(), c.Store, c.Environment(), text)
-	return keys, err
+	hashes, _ := petcat.KeyHashesIn(c.Environment(), text)
+	return c.FindKeys(c.ctx(), hashes)
 }
 
 func (p *program) banCommand() *cobra.Command {

@@ -58,7 +58,11 @@ func (x *exchange) found(v foundView) error {
 
 // findLeaked shows the keys whose secrets are in a text.
 func (x *exchange) findLeaked(text string) error {
-	keys, rejected, err := petcat.FindLeakedKeys(x.R.Context(), x.Store, x.Environment, text)
+	hashes, rejected := petcat.KeyHashesIn(x.Environment, text)
+	keys, err := x.Store.FindKeys(x.R.Context(), hashes)
+	if len(keys) < len(hashes) {
+		rejected = petcat.Errorf(petcat.CodeInvalidAPIKey, "this service never created a key that was pasted")
+	}
 	switch {
 	case err != nil:
 		return err

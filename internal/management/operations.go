@@ -211,8 +211,8 @@ func findKeys(c *call, _ struct{}, body textJSON) (any, error) {
 	if body.Text == "" {
 		return nil, petcat.Errorf(petcat.CodeMissingField, "text is required: whole keys, or a text that contains them")
 	}
-	keys, _, err := petcat.FindLeakedKeys(c.ctx(), c.Store, c.Keys.Environment, body.Text)
-	return all(keys, err)
+	hashes, _ := petcat.KeyHashesIn(c.Keys.Environment, body.Text)
+	return all(c.Store.FindKeys(c.ctx(), hashes))
 }
 
 type newKeyJSON struct {
