@@ -172,17 +172,27 @@ func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, ope
 	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }
 
+// devNode is a running node.
+type devNode interface {
+	Identify(ctx context.Context, key petcat.Secret) (petcat.AccountID, error)
+	Store() server.Store
+}
+
 // devKey returns the key in the file and its account, which may have been renamed. If the key is not
 // valid, devKey creates one for the account dev and writes it into the file.
-func (c *call) devKey(n *server.Node) (account petcat.Account, key petcat.Secret, err error) {
+func (c *call) devKey(n devNode) (account petcat.Account, key petcat.Secret, err error) {
 	path := filepath.Join(c.settings.Data, devKeyFile)
 	text, err := os.ReadFile(path) // #nosec G304 -- the operator's own data directory
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return account, key, fmt.Errorf("the key of the account %s cannot be read: %w", devAccount, err)
 	}
 	key = petcat.NewSecret(strings.TrimSpace(string(text)))
-	if id, err := n.Identify(key); err == nil {
+	id, err := n.Identify(c.ctx(), key)
+	if err == nil {
 		account, err = n.Store().FindAccount(c.ctx(), id.String())
+		return account, key, err
+	}
+	if petcat.CodeOf(err) == petcat.CodeServiceUnavailable { // the key may be valid
 		return account, key, err
 	}
 	account, err = n.Store().FindAccount(c.ctx(), devAccount)

@@ -299,8 +299,10 @@ func (n *Node) ConsoleURL() string { return cmp.Or(n.Settings.ConsoleURL, n.Admi
 func (n *Node) Store() Store { return n.store }
 
 // Identify returns the account of a key, or the error that a request with the key would get, for
-// example because the key is revoked. It ignores limits.
-func (n *Node) Identify(key petcat.Secret) (petcat.AccountID, error) {
+// example because the key is revoked. It ignores limits. It waits up to a second for the latest
+// changes of keys.
+func (n *Node) Identify(ctx context.Context, key petcat.Secret) (petcat.AccountID, error) {
+	n.keyring.CatchUp(ctx)
 	caller, err := n.keyring.Identify(key.Reveal(), n.Clock.Read())
 	if err != nil {
 		return 0, err
