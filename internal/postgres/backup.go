@@ -176,7 +176,8 @@ func (s *DB) Integrity(context.Context) (findings []string, err error) { return 
 const backupLock = migrationLock + 1
 
 // Alone runs fn unless another node is running Alone. The lock belongs to a transaction, because a
-// pooler does not keep sessions.
+// pooler does not keep sessions. If the connection with the lock is lost, another node may run Alone:
+// the context of fn ends, and Alone returns an error.
 func (s *DB) Alone(ctx context.Context, fn func(context.Context) error) error {
 	var failed error // of fn
 	// A snapshot would keep the server from removing dead rows until fn ends. The extended protocol
@@ -184,10 +185,45 @@ func (s *DB) Alone(ctx context.Context, fn func(context.Context) error) error {
 	err := s.longRead(ctx, pgx.ReadCommitted, func(tx pgx.Tx) error {
 		var locked bool
 		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, pgx.QueryExecModeSimpleProtocol, int64(backupLock)).Scan(&locked)
-		if err == nil && locked {
-			failed = fn(ctx)
+		if err != nil || !locked {
+			return err
 		}
-		return err
+		failed = whileConnected(ctx, tx.Conn(), fn)
+		return nil
 	})
 	return cmp.Or(translate(err, "lock the scheduled backups"), failed)
+}
+
+// whileConnected runs fn while a connection is idle. If the connection is lost, it ends the context of
+// fn and returns an error.
+func whileConnected(ctx context.Context, c *pgx.Conn, fn func(context.Context) error) error {
+	held, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	watched, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// Nobody notifies: it returns when the connection is lost, or after stop.
+		if _, err := c.WaitForNotification(watched); watched.Err() == nil {
+			lose(errLockLost(err))
+		}
+	}()
+	failed := fn(held)
+	stop()
+	<-ended
+	if ctx.Err() != nil {
+		return failed
+	}
+	if held.Err() != nil {
+		return context.Cause(held)
+	}
+	if err := c.Ping(ctx); err != nil {
+		return errLockLost(err)
+	}
+	return failed
+}
+
+func errLockLost(cause error) error {
+	return petcat.Errorf(petcat.CodeServiceUnavailable,
+		"the connection that locks the scheduled backups was lost, so another node may be making one; this backup failed").WithCause(cause)
 }

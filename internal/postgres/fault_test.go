@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -336,6 +337,43 @@ func TestStopWhileServerHangs(t *testing.T) {
 		t.Error("it waits for the server")
 		network.heal()
 		<-ended
+	}
+}
+
+// TestLostBackupLock: if the connection with the lock is lost, a scheduled backup ends and fails, because
+// another node may begin one.
+func TestLostBackupLock(t *testing.T) {
+	for name, wait := range map[string]func(ctx context.Context) error{
+		"while it runs": func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(30 * time.Second):
+				t.Error("the backup does not notice it")
+			}
+			return ctx.Err()
+		},
+		"at its end": func(context.Context) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := server.Database(t)
+			s, other := openAt(t, url, Options{}), openAt(t, url, Options{})
+			defer closeNow(t, s)
+			defer closeNow(t, other)
+			begun := false
+			err := s.Alone(t.Context(), func(ctx context.Context) error {
+				breakAll(t, url)
+				eventually(t, "the lock is free", func() error {
+					return other.Alone(t.Context(), func(context.Context) error { begun = true; return nil })
+				})
+				return wait(ctx)
+			})
+			if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || !strings.Contains(err.Error(), "locks the scheduled backups was lost") {
+				t.Errorf("got %v", err)
+			}
+			if !begun {
+				t.Error("the other node did not begin")
+			}
+		})
 	}
 }
 
