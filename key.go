@@ -390,8 +390,9 @@ type KeyQuery struct {
 	Limit   int       // 0: all
 }
 
-// MaxCustomerKeys is the maximum number of keys of an account, if its customer creates one. Keys
-// that were created in the last day count even if they are revoked.
+// MaxCustomerKeys is the maximum number of keys of an account, if its customer creates one. Keys that
+// are revoked, or expired more than a day ago, do not count. Keys that were created in the last day
+// always count.
 const MaxCustomerKeys = 100
 
 // KeyStore keeps keys. Every change commits together with its audit entry, and

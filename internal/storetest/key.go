@@ -136,6 +136,34 @@ func testKeys(t *testing.T, open Open) {
 		f.change(t, 2, petcat.RevokeKey)
 		must2(t)(create(202))
 	})
+	t.Run("a customer who rotates a key daily reaches no limit", func(t *testing.T) {
+		f := start(t, open)
+		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
+		for day := range uint64(petcat.MaxCustomerKeys + 2) {
+			r, _, err := generator(2+day).Rotation(k.ID, time.Hour)
+			must(t, r, err)
+			rotated, err := f.RotateKey(t.Context(), petcat.By(k.Account.Actor()), r)
+			k = must(t, rotated, err).Value.New
+			f.clock.Advance(24 * time.Hour)
+		}
+	})
+	t.Run("expired keys count for a day", func(t *testing.T) {
+		f := start(t, open)
+		a := f.account(t, "zoo")
+		for seed := range uint64(petcat.MaxCustomerKeys) {
+			f.keyOn(t, a.ID, seed, petcat.KeyTerms{ExpiresAt: noon.Add(48 * time.Hour)})
+		}
+		create := func() error {
+			n, _, err := generator(200).NewKey(a.ID, petcat.KeyTerms{}, f.now())
+			must(t, n, err)
+			_, err = f.CreateKey(t.Context(), petcat.By(a.ID.Actor()), n)
+			return err
+		}
+		f.clock.Advance(72*time.Hour - time.Second)
+		wantCode(t, create(), petcat.CodeInvalidField)
+		f.clock.Advance(time.Second)
+		wantCode(t, create(), "")
+	})
 	t.Run("rotated", func(t *testing.T) { testRotation(t, open) })
 }
 
