@@ -24,8 +24,7 @@ func (r readOnly) Begin(context.Context, store.Work) (*store.Tx, error) {
 func TestInvalidLinkWritesNothing(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
-	system := clock.NewSystem()
-	reading := store.New(readOnly{s.DB, t}, Dialect(), s.Meta(), system)
+	reading := store.New(readOnly{s.DB, t}, clock.NewSystem())
 	_, err := reading.SignIn(t.Context(), petcat.AccountRealm, petcat.TokenHash{1}, petcat.TokenHash{2})
 	if petcat.CodeOf(err) != petcat.CodeNotFound {
 		t.Errorf("got %v, want that the link is invalid", err)
