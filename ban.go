@@ -56,6 +56,16 @@ func (b Ban) End() time.Time {
 	return b.EndsAt
 }
 
+// Lift returns the ban of a key after an operator has lifted it at now. It returns an [Error] with
+// [CodeNotFound] if the ban is not active.
+func (b Ban) Lift(by Actor, now time.Time) (Ban, error) {
+	if !b.Active(now) {
+		return Ban{}, Errorf(CodeNotFound, "the key %s is not banned now", b.Key)
+	}
+	b.LiftedAt, b.LiftedBy = now, by
+	return b, nil
+}
+
 // banLadder has the durations by level. The last one is 6 h because common HTTP clients cap
 // Retry-After there: they would retry during a longer ban, through no fault of their callers.
 var banLadder = [...]time.Duration{ //nolint:gochecknoglobals // a constant table
@@ -128,7 +138,7 @@ type BanStore interface {
 	SaveBan(ctx context.Context, b Ban) error
 	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] if the key has no
 	// active ban.
-	LiftBan(ctx context.Context, by Actor, key KeyID) (Ban, error)
+	LiftBan(ctx context.Context, by Author, key KeyID) (Result[Ban], error)
 	// BanPage returns a page of bans.
 	BanPage(ctx context.Context, q BanQuery) ([]Ban, error)
 }

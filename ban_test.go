@@ -98,3 +98,22 @@ func TestBanThreshold(t *testing.T) {
 		}
 	}
 }
+
+// TestLiftBan: only a ban that rejects requests can be lifted.
+func TestLiftBan(t *testing.T) {
+	active := petcat.Ban{Key: 1, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}
+	lifted, err := active.Lift("cli:ada", noon)
+	if err != nil || lifted.State(noon) != petcat.BanLifted || lifted.LiftedBy != "cli:ada" {
+		t.Errorf("got %+v, %v", lifted, err)
+	}
+	shadow := active
+	shadow.Shadow = true
+	for name, b := range map[string]petcat.Ban{"never banned": {Key: 1}, "lifted": lifted, "shadow": shadow} {
+		if _, err := b.Lift("cli:ada", noon); petcat.CodeOf(err) != petcat.CodeNotFound {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := active.Lift("cli:ada", active.EndsAt); petcat.CodeOf(err) != petcat.CodeNotFound {
+		t.Errorf("ended: %v", err)
+	}
+}

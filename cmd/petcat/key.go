@@ -310,6 +310,7 @@ func listBans(c *call) error {
 }
 
 func liftBan(c *call) error {
-	b, err := c.LiftBan(c.ctx(), actor(), c.keyID())
+	lifted, err := c.LiftBan(c.ctx(), petcat.By(actor()), c.keyID())
+	b := lifted.Value
 	return c.done(err, representation.Ban(b, c.now()), "The ban of %s is lifted.", b.Key)
 }

@@ -78,12 +78,13 @@ func liftBan(x *exchange) error {
 	if err != nil {
 		return pages.NotFound()
 	}
-	if _, err := x.Store.LiftBan(x.R.Context(), x.Actor(), id); err != nil {
+	lifted, err := x.Store.LiftBan(x.R.Context(), x.Author(), id)
+	if err != nil {
 		return err
 	}
 	back := "bans"
 	if x.Value("from") == "key" {
 		back = "keys/" + id.String()
 	}
-	return x.GoTo(back, "lifted")
+	return x.Made(back, lifted.Replayed, "lifted")
 }

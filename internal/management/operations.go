@@ -335,7 +335,11 @@ func getBan(c *call, k petcat.Key) (any, error) {
 }
 
 func liftBan(c *call, k petcat.Key) (any, error) {
-	return c.Store.LiftBan(c.ctx(), c.actor(), k.ID)
+	lifted, err := c.Store.LiftBan(c.ctx(), petcat.By(c.actor()), k.ID)
+	if err != nil {
+		return nil, err
+	}
+	return answer(c, lifted)
 }
 
 func listPlans(*call) (any, error) { return all(petcat.Plans(), nil) }

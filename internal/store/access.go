@@ -13,7 +13,7 @@ const (
 
 	selectKeyAccessSince = selectKeyAccess + ` WHERE revision > $1 ORDER BY revision`
 	selectAccountsSince  = `SELECT ` + accountColumns + ` FROM accounts WHERE revision > $1 ORDER BY revision`
-	selectBansSince      = selectBans + ` WHERE revision > $1 ORDER BY revision`
+	selectBansSince      = `SELECT ` + banColumns + ` FROM bans WHERE revision > $1 ORDER BY revision`
 )
 
 func scanKeyAccess(row Row) (k petcat.KeyAccess, err error) {
@@ -55,7 +55,7 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 	if found.Accounts, err = queryRows(c, scanAccount, selectAccountsSince, int64(after)); err != nil {
 		return found, err
 	}
-	found.Bans, err = all(c, banInto, selectBansSince, int64(after))
+	found.Bans, err = queryRows(c, scanBan, selectBansSince, int64(after))
 	return found, err
 }
 

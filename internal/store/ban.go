@@ -1,72 +1,159 @@
 package store
 
 import (
-	"cmp"
 	"context"
 
 	"petcat"
 )
 
-const (
-	banColumns = `key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by`
-	selectBans = `SELECT ` + banColumns + ` FROM bans`
-)
+// banColumns are the columns that scanBan reads.
+const banColumns = `key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by`
 
-func banInto(b *petcat.Ban) []any {
-	return []any{
-		(*int64)(&b.Key), (*int64)(&b.Account), &b.Level, (*moment)(&b.StartedAt), (*moment)(&b.EndsAt), &b.EarlyRetries, &b.Shadow,
-		(*moment)(&b.LiftedAt), (*string)(&b.LiftedBy),
-	}
+func scanBan(row Row) (b petcat.Ban, err error) {
+	err = row.Scan(
+		&b.Key,
+		&b.Account,
+		&b.Level,
+		(*moment)(&b.StartedAt),
+		(*moment)(&b.EndsAt),
+		&b.EarlyRetries,
+		&b.Shadow,
+		(*moment)(&b.LiftedAt),
+		&b.LiftedBy,
+	)
+	return b, err
 }
 
-// SaveBan implements [petcat.BanStore]. A limiter saves a ban again if the outcome of the first
-// attempt is unknown. An operator may have lifted the ban since, so the second write is ignored.
-func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
-	return s.Change(ctx, "save ban", func(t *Tx) error {
-		if _, err := findKey(t, b.Key); err != nil {
-			return err
-		}
-		if last, err := t.lastBan(b.Key); err != nil || last.Key != 0 && !last.StartedAt.Before(stored(b.StartedAt)) {
-			return err
-		}
-		return t.putBan(b, petcat.ServiceActor, "ban.create", detail{
-			"account": b.Account.String(), "level": b.Level, "ends_at": stored(b.EndsAt), "early_retries": b.EarlyRetries, "shadow": b.Shadow,
-		})
-	})
-}
+const selectBan = `SELECT ` + banColumns + ` FROM bans WHERE key_id = $1`
 
-func (t *Tx) putBan(b petcat.Ban, by petcat.Actor, action string, d detail) error {
-	return t.put(entry{by, action, b.Key.String(), d}, "bans", "key_id", banColumns+", revision", append(banInto(&b), t.reviseAccess()))
-}
-
-// lastBan returns the last ban of a key, or the zero value.
-func (t *Tx) lastBan(key petcat.KeyID) (petcat.Ban, error) {
-	return one(t, banInto, nil, selectBans+` WHERE key_id = ?`, int64(key))
+// lastBan returns the last ban of a key. If there is none, only its key is set.
+func lastBan(c Conn, key petcat.KeyID) (petcat.Ban, error) {
+	b, err := queryRow(c, scanBan, nil, selectBan, int64(key))
+	b.Key = key
+	return b, err
 }
 
 // EachBan implements [petcat.AccessStore].
 func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
-	return each(ctx, s, "read the bans", banInto, fn, selectBans)
+	const query = `SELECT ` + banColumns + ` FROM bans`
+	return eachRow(ctx, s, "read the bans", scanBan, fn, query)
+}
+
+// banFilter returns the conditions of a query.
+func banFilter(q petcat.BanQuery) *filter {
+	f := &filter{}
+	if !q.Active.IsZero() {
+		f.and(`lifted_at IS NULL`)
+		f.and(`ends_at > ` + f.arg(q.Active.UnixMilli()))
+	}
+	if q.Account != 0 {
+		f.and(`account_id = ` + f.arg(int64(q.Account)))
+	}
+	if q.After != 0 {
+		f.and(`key_id > ` + f.arg(int64(q.After)))
+	}
+	return f
 }
 
 // BanPage implements [petcat.BanStore].
 func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error) {
-	var c conditions
-	c.when(!q.Active.IsZero(), `lifted_at IS NULL AND ends_at > ?`, q.Active.UnixMilli())
-	c.when(q.Account != 0, `account_id = ?`, int64(q.Account))
-	c.when(q.After != 0, `key_id > ?`, int64(q.After))
-	query, args := c.page(selectBans, `key_id`, q.Limit)
-	return list(ctx, s, "read a page of bans", banInto, query, args...)
+	f := banFilter(q)
+	query := `SELECT ` + banColumns + ` FROM bans` + f.where() + ` ORDER BY key_id`
+	if q.Limit != 0 {
+		query += ` LIMIT ` + f.arg(int64(q.Limit))
+	}
+	return queryRows(s.reader(ctx, "read a page of bans"), scanBan, query, f.args...)
 }
 
+const saveBan = `
+	INSERT INTO bans (key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by, revision)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, '', $8)
+	ON CONFLICT (key_id) DO UPDATE SET
+		account_id = excluded.account_id,
+		level = excluded.level,
+		started_at = excluded.started_at,
+		ends_at = excluded.ends_at,
+		early_retries = excluded.early_retries,
+		shadow = excluded.shadow,
+		lifted_at = excluded.lifted_at,
+		lifted_by = excluded.lifted_by,
+		revision = excluded.revision`
+
+// SaveBan implements [petcat.BanStore]. A limiter saves a ban again if the outcome of the first
+// attempt is unknown. An operator may have lifted the ban since, so the second write is ignored.
+func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
+	tx, err := s.begin(ctx, Work{Doing: "save ban"})
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	if _, err := findKey(tx, b.Key); err != nil {
+		return err
+	}
+	last, err := lastBan(tx, b.Key)
+	if err != nil {
+		return err
+	}
+	if !last.StartedAt.Before(stored(b.StartedAt)) {
+		return nil
+	}
+	err = tx.run(saveBan,
+		b.Key,
+		b.Account,
+		b.Level,
+		b.StartedAt.UnixMilli(),
+		b.EndsAt.UnixMilli(),
+		b.EarlyRetries,
+		b.Shadow,
+		tx.reviseAccess(),
+	)
+	if err != nil {
+		return err
+	}
+	d := detail{
+		"account":       b.Account.String(),
+		"level":         b.Level,
+		"ends_at":       stored(b.EndsAt),
+		"early_retries": b.EarlyRetries,
+		"shadow":        b.Shadow,
+	}
+	if err := tx.log(petcat.ServiceActor, "ban.create", b.Key.String(), d); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+const liftBan = `UPDATE bans SET lifted_at = $1, lifted_by = $2, revision = $3 WHERE key_id = $4`
+
 // LiftBan implements [petcat.BanStore].
-func (s *Store) LiftBan(ctx context.Context, by petcat.Actor, key petcat.KeyID) (petcat.Ban, error) {
-	return change(ctx, s, Work{Doing: "lift ban"}, func(t *Tx) (petcat.Ban, error) {
-		b, err := t.lastBan(key)
-		if err != nil || !b.Active(t.now) {
-			return b, cmp.Or(err, notFound("the key %s is not banned now", key))
-		}
-		b.LiftedAt, b.LiftedBy = t.now, by
-		return b, t.putBan(b, by, "ban.lift", detail{"account": b.Account.String(), "level": b.Level, "original_end": b.EndsAt})
-	})
+func (s *Store) LiftBan(ctx context.Context, by petcat.Author, key petcat.KeyID) (r petcat.Result[petcat.Ban], err error) {
+	const action = "ban.lift"
+	tx, err := s.begin(ctx, Work{Doing: "lift ban"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	id, err := tx.replays(by, action)
+	if err != nil {
+		return r, err
+	}
+	last, err := lastBan(tx, key)
+	if err != nil {
+		return r, err
+	}
+	if id != 0 {
+		return petcat.Result[petcat.Ban]{Value: last, Replayed: true}, nil
+	}
+	b, err := last.Lift(by.Actor, tx.now)
+	if err != nil {
+		return r, err
+	}
+	if err := tx.run(liftBan, b.LiftedAt.UnixMilli(), b.LiftedBy, tx.reviseAccess(), b.Key); err != nil {
+		return r, err
+	}
+	d := detail{"account": b.Account.String(), "level": b.Level, "original_end": b.EndsAt}
+	if err := tx.log(by.Actor, action, b.Key.String(), d); err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.Ban]{Value: b}, tx.commitOnce(by, action, int64(b.Key))
 }

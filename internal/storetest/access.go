@@ -63,7 +63,7 @@ func testAccess(t *testing.T, open Open) {
 		t.Fatal(err)
 	}
 	step("a ban", nil, nil, []petcat.Ban{ban})
-	lifted, err := f.LiftBan(t.Context(), operator, k.ID)
+	lifted, err := value(f.LiftBan(t.Context(), petcat.By(operator), k.ID))
 	step("a lifted ban", nil, nil, []petcat.Ban{must(t, lifted, err)})
 
 	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))

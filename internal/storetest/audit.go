@@ -70,7 +70,7 @@ func testAuditEntries(t *testing.T, open Open) {
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
-	must2(t)(f.LiftBan(t.Context(), operator, k.ID))
+	must2(t)(f.LiftBan(t.Context(), petcat.By(operator), k.ID))
 	f.change(t, k.ID, petcat.RevokeKey)
 	must2(t)(f.CloseAccount(t.Context(), petcat.By("cli:bob"), a.ID))
 

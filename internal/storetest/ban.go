@@ -28,25 +28,25 @@ func testBans(t *testing.T, open Open) {
 		return b
 	}
 	wantEqual(t, "bans of an empty store", 0, len(f.bans(t)))
-	_, err := f.LiftBan(t.Context(), operator, first.ID)
+	_, err := f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{Key: 99, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon}), petcat.CodeNotFound)
 
 	shadow := ban(second.ID, 1, true)
 	ban(first.ID, 1, false)
 	f.clock.Advance(time.Hour)
-	_, err = f.LiftBan(t.Context(), operator, first.ID)
+	_, err = f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound) // the ban has ended
 
 	last := ban(first.ID, 2, false)
 	wantEqual(t, "the last ban of each key", []petcat.Ban{last, shadow}, f.bans(t))
 	f.clock.Advance(time.Minute)
-	lifted, err := f.LiftBan(t.Context(), operator, first.ID)
+	lifted, err := value(f.LiftBan(t.Context(), petcat.By(operator), first.ID))
 	must(t, lifted, err)
 	last.LiftedAt, last.LiftedBy = f.now(), operator
 	wantEqual(t, "the lifted ban", last, lifted)
 	wantEqual(t, "the stored bans", []petcat.Ban{last, shadow}, f.bans(t))
-	_, err = f.LiftBan(t.Context(), operator, first.ID)
+	_, err = f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 
 	// Saving the ban again, as after a lost response, keeps it lifted and adds no audit entry.

@@ -176,57 +176,102 @@ func testManagedOnce(t *testing.T, open Open) {
 	wantEqual(t, "audit entries", 4, len(f.audit(t)))
 }
 
-// testManagedOnceAll: every change of an account or a key is made once.
-func testManagedOnceAll(t *testing.T, open Open) {
-	label := "new"
-	edit, err := petcat.ParseKeyEdit(&label, nil, noon)
-	must(t, edit, err)
-	for name, change := range map[string]func(s Store, by petcat.Author) (value any, replayed bool, err error){
-		"create key": func(s Store, by petcat.Author) (any, bool, error) {
+// managed makes a change of the data of [fixture.stage].
+type managed func(t *testing.T, s Store, by petcat.Author) (value any, replayed bool, err error)
+
+// stage creates an account with a banned key.
+func (f *fixture) stage(t *testing.T) {
+	t.Helper()
+	a := f.account(t, "zoo")
+	k, _ := f.key(t, a.ID, 1)
+	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}
+	if err := f.SaveBan(t.Context(), ban); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// manageds are the changes of all operations that have an author.
+func manageds() map[string]managed {
+	return map[string]managed{
+		"create key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
 			n, _, err := generator(7).NewKey(1, petcat.KeyTerms{}, noon)
 			must(t, n, err)
 			r, err := s.CreateKey(t.Context(), by, n)
 			return r.Value, r.Replayed, err
 		},
-		"rotate key": func(s Store, by petcat.Author) (any, bool, error) {
+		"rotate key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
 			rotation, _, err := generator(8).Rotation(1, time.Hour)
 			must(t, rotation, err)
 			r, err := s.RotateKey(t.Context(), by, rotation)
 			return r.Value, r.Replayed, err
 		},
-		"edit key": func(s Store, by petcat.Author) (any, bool, error) {
+		"edit key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			label := "new"
+			edit, err := petcat.ParseKeyEdit(&label, nil, noon)
+			must(t, edit, err)
 			r, err := s.EditKey(t.Context(), by, 1, edit)
 			return r.Value, r.Replayed, err
 		},
-		"revoke key": func(s Store, by petcat.Author) (any, bool, error) {
+		"revoke key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
 			r, err := s.ChangeKey(t.Context(), by, 1, petcat.RevokeKey)
 			return r.Value, r.Replayed, err
 		},
-		"close account": func(s Store, by petcat.Author) (any, bool, error) {
-			r, err := s.CloseAccount(t.Context(), by, 1)
+		"create account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.CreateAccount(t.Context(), by, "shop", subscription(t, "free", 0, 0))
 			return r.Value, r.Replayed, err
 		},
-		"edit account": func(s Store, by petcat.Author) (any, bool, error) {
+		"edit account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
 			r, err := s.EditAccount(t.Context(), by, 1, petcat.EditName("shop"))
 			return r.Value, r.Replayed, err
 		},
-	} {
+		"close account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.CloseAccount(t.Context(), by, 1)
+			return r.Value, r.Replayed, err
+		},
+		"lift ban": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.LiftBan(t.Context(), by, 1)
+			return r.Value, r.Replayed, err
+		},
+	}
+}
+
+// testManagedOnceAll: a change with an idempotency key is made once. A retry returns the resource
+// and writes nothing, another request with the key is an error, and another actor may use the same
+// key.
+func testManagedOnceAll(t *testing.T, open Open) {
+	for name, change := range manageds() {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, open)
-			f.key(t, f.account(t, "zoo").ID, 1)
+			f.stage(t)
 			by := petcat.Author{Actor: operator, Key: "k", Request: name}
-			first, replayed, err := change(f, by)
+			first, replayed, err := change(t, f, by)
 			wantEqual(t, "replayed", false, must(t, replayed, err))
-			entries := len(f.audit(t))
+			entries := f.audit(t)
 			for _, s := range []Store{f, f.another(t)} {
-				again, replayed, err := change(s, by)
+				again, replayed, err := change(t, s, by)
 				wantEqual(t, "replayed", true, must(t, replayed, err))
 				wantEqual(t, "the retry", first, again)
 			}
-			wantEqual(t, "audit entries", entries, len(f.audit(t)))
-			by.Request = "another"
-			_, _, err = change(f, by)
+			other := by
+			other.Request = "another"
+			_, _, err = change(t, f, other)
 			wantCode(t, err, petcat.CodeIdempotencyKeyReused)
+			wantEqual(t, "the audit log", entries, f.audit(t))
+
+			other = by
+			other.Actor = "operator bob"
+			_, replayed, err = change(t, f, other)
+			if replayed || petcat.CodeOf(err) == petcat.CodeIdempotencyKeyReused {
+				t.Errorf("another actor with the same key: replayed %t, %v", replayed, err)
+			}
 		})
 	}
 }

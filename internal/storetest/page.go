@@ -108,7 +108,7 @@ func testBanPages(t *testing.T, open Open) {
 		bans = append(bans, b)
 	}
 	f.clock.Advance(time.Minute)
-	lifted, err := f.LiftBan(t.Context(), operator, bans[3].Key)
+	lifted, err := value(f.LiftBan(t.Context(), petcat.By(operator), bans[3].Key))
 	bans[3] = must(t, lifted, err)
 	page := func(q petcat.BanQuery) []petcat.Ban {
 		t.Helper()
