@@ -171,7 +171,8 @@ type AccountStore interface {
 	// stays used. It returns an [Error] with [CodeInvalidField] if the account is closed, or if
 	// another open account has the name.
 	EditAccount(ctx context.Context, by Author, id AccountID, e AccountEdit) (Result[Account], error)
-	// CloseAccount closes an account permanently and revokes its keys. It is idempotent.
+	// CloseAccount closes an account permanently, revokes its keys, and declines its pending plan
+	// request. It is idempotent.
 	CloseAccount(ctx context.Context, by Author, id AccountID) (Result[Account], error)
 	// AccountPage returns a page of accounts. As in all lists, a page with fewer entries than
 	// the limit is the last one.

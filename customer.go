@@ -32,6 +32,16 @@ type PlanRequest struct {
 	DecidedBy   Actor
 }
 
+// Decide returns a pending request after a decision. It returns an [Error] with [CodeInvalidField]
+// if the request was decided before.
+func (r PlanRequest) Decide(s PlanRequestState, by Actor, now time.Time) (PlanRequest, error) {
+	if r.State != PlanRequestPending {
+		return PlanRequest{}, Errorf(CodeInvalidField, "the plan request %d was %s already", r.ID, r.State)
+	}
+	r.State, r.DecidedAt, r.DecidedBy = s, now, by
+	return r, nil
+}
+
 // NewPlanRequest is a validated request for another plan. Only [ParseNewPlanRequest] makes one.
 type NewPlanRequest struct {
 	account AccountID
@@ -60,6 +70,37 @@ func (n NewPlanRequest) Plan() Plan { return n.plan }
 // Note returns the customer's note.
 func (n NewPlanRequest) Note() string { return n.note }
 
+// Apply returns the request of an account at now, without its id. pending is the account's pending
+// request, the zero value if there is none: Apply returns it if it is the same one. It returns an
+// [Error] with [CodeInvalidField] for another one, or for the plan that the account has already.
+func (n NewPlanRequest) Apply(a Account, pending PlanRequest, now time.Time) (PlanRequest, error) {
+	if a.Plan == n.plan && a.Plan != Enterprise { // Enterprise may get other numbers
+		return PlanRequest{}, Errorf(CodeInvalidField, "the account is on the %s plan already", a.Plan)
+	}
+	if pending.ID != 0 && pending.Plan == n.plan && pending.Note == n.note {
+		return pending, nil
+	}
+	if pending.ID != 0 {
+		return PlanRequest{}, Errorf(CodeInvalidField,
+			"a request for the %s plan is waiting for an answer already", pending.Plan)
+	}
+	return PlanRequest{
+		Account:     a.ID,
+		AccountName: a.Name,
+		Plan:        n.plan,
+		Note:        n.note,
+		State:       PlanRequestPending,
+		CreatedAt:   now,
+	}, nil
+}
+
+// PlanApproval puts the account of a plan request on the requested plan.
+type PlanApproval struct {
+	Request PlanRequestID
+	// PerMinute and PerDay are the quotas of the Enterprise plan, 0 for other plans.
+	PerMinute, PerDay int64
+}
+
 // PlanRequestQuery selects a page of plan requests, newest first.
 type PlanRequestQuery struct {
 	Account AccountID        // 0: any
@@ -70,17 +111,16 @@ type PlanRequestQuery struct {
 
 // PlanRequestStore keeps plan requests. Every change commits together with its audit entry.
 type PlanRequestStore interface {
-	// RequestPlan stores a request, with the customer as its actor. An account has at most
-	// one pending request: repeating it returns it unchanged. A different one, or the plan
-	// that the account already has, is an [Error] with [CodeInvalidField].
-	RequestPlan(ctx context.Context, n NewPlanRequest) (PlanRequest, error)
+	// RequestPlan stores a request. An account has at most one pending request. See
+	// [NewPlanRequest.Apply].
+	RequestPlan(ctx context.Context, by Author, n NewPlanRequest) (Result[PlanRequest], error)
 	// PlanRequests returns a page of requests.
 	PlanRequests(ctx context.Context, q PlanRequestQuery) ([]PlanRequest, error)
-	// ApprovePlanRequest puts the account on the plan. Enterprise needs both numbers; other
+	// ApprovePlanRequest puts the account on the plan. Enterprise needs both quotas; other
 	// plans reject them. It returns an [Error] with [CodeNotFound], or with
 	// [CodeInvalidField] if the request was already approved or declined.
-	ApprovePlanRequest(ctx context.Context, by Actor, id PlanRequestID, perMinute, perDay int64) (PlanRequest, error)
+	ApprovePlanRequest(ctx context.Context, by Author, a PlanApproval) (Result[PlanRequest], error)
 	// DeclinePlanRequest leaves the account's plan unchanged. It returns the same errors as
 	// ApprovePlanRequest.
-	DeclinePlanRequest(ctx context.Context, by Actor, id PlanRequestID) (PlanRequest, error)
+	DeclinePlanRequest(ctx context.Context, by Author, id PlanRequestID) (Result[PlanRequest], error)
 }

@@ -263,7 +263,7 @@ func TestPlanRequests(t *testing.T) {
 		a := s.Account(fmt.Sprintf("shop %d", i+1))
 		n, err := petcat.ParseNewPlanRequest(a.ID, string(plan), "we grow")
 		pagetest.Must(t, err)
-		_, err = s.Store.RequestPlan(t.Context(), n)
+		_, err = s.Store.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), n)
 		pagetest.Must(t, err)
 	}
 	b.Get("").Want(http.StatusOK, "3 customers ask for another plan.")

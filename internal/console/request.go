@@ -48,16 +48,26 @@ func approvePlan(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.Store.ApprovePlanRequest(x.R.Context(), x.Actor(), x.request(), perMinute, perDay)
+	approved, err := x.Store.ApprovePlanRequest(x.R.Context(), x.Author(), petcat.PlanApproval{
+		Request:   x.request(),
+		PerMinute: perMinute,
+		PerDay:    perDay,
+	})
 	if petcat.CodeOf(err) == petcat.CodeMissingField {
 		return petcat.Public(err).In("per_minute")
 	}
-	return x.Done(err, "requests", "approved")
+	if err != nil {
+		return err
+	}
+	return x.Made("requests", approved.Replayed, "approved")
 }
 
 func declinePlan(x *exchange) error {
-	_, err := x.Store.DeclinePlanRequest(x.R.Context(), x.Actor(), x.request())
-	return x.Done(err, "requests", "declined")
+	declined, err := x.Store.DeclinePlanRequest(x.R.Context(), x.Author(), x.request())
+	if err != nil {
+		return err
+	}
+	return x.Made("requests", declined.Replayed, "declined")
 }
 
 // request returns the id of the plan request in the path.

@@ -229,7 +229,7 @@ func TestOtherOperations(t *testing.T) {
 	}, Refusals: []petcat.Refusal{{Account: 1, Key: 1, Operation: petcat.OpListCategories, Code: petcat.CodeRateLimitExceeded, Status: 429, Count: 3, First: noon, Last: noon, RequestID: "r"}}}))
 	asked, err := petcat.ParseNewPlanRequest(1, "pro", "we grow")
 	must(t, err)
-	_, err = s.store.RequestPlan(t.Context(), asked)
+	_, err = s.store.RequestPlan(t.Context(), petcat.By("customer acct_1"), asked)
 	must(t, err)
 	_, err = s.store.Heartbeat(t.Context(), petcat.Node{ID: "n", Label: "web-1", Version: "1.0.0", State: "ready", Since: noon})
 	must(t, err)

@@ -356,13 +356,38 @@ func planRequest(c *call) (petcat.PlanRequestID, error) {
 	return number[petcat.PlanRequestID](c.r.PathValue("id"))
 }
 
-func approve(c *call, id petcat.PlanRequestID, body accountJSON) (any, error) {
-	var none int64
-	return c.Store.ApprovePlanRequest(c.ctx(), c.actor(), id, *cmp.Or(body.PerMinute, &none), *cmp.Or(body.PerDay, &none))
+// approvalJSON has the quotas of the Enterprise plan.
+type approvalJSON struct {
+	PerMinute int64 `json:"per_minute"`
+	PerDay    int64 `json:"per_day"`
+}
+
+func approve(c *call, id petcat.PlanRequestID, body approvalJSON) (any, error) {
+	by, err := c.author(body)
+	if err != nil {
+		return nil, err
+	}
+	approved, err := c.Store.ApprovePlanRequest(c.ctx(), by, petcat.PlanApproval{
+		Request:   id,
+		PerMinute: body.PerMinute,
+		PerDay:    body.PerDay,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer(c, approved)
 }
 
 func decline(c *call, id petcat.PlanRequestID) (any, error) {
-	return c.Store.DeclinePlanRequest(c.ctx(), c.actor(), id)
+	by, err := c.author(nil)
+	if err != nil {
+		return nil, err
+	}
+	declined, err := c.Store.DeclinePlanRequest(c.ctx(), by, id)
+	if err != nil {
+		return nil, err
+	}
+	return answer(c, declined)
 }
 
 func listNodes(c *call) (any, error) { return all(c.Store.Nodes(c.ctx())) }

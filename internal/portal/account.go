@@ -40,8 +40,11 @@ func requestPlan(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	_, err = x.Store.RequestPlan(x.R.Context(), n)
-	return x.Done(err, "", "asked")
+	asked, err := x.Store.RequestPlan(x.R.Context(), x.Author(), n)
+	if err != nil {
+		return err
+	}
+	return x.Made("", asked.Replayed, "asked")
 }
 
 // usageView is the last day by the hour, or the last thirty days by the day.

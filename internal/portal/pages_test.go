@@ -183,11 +183,11 @@ func TestPlanRequests(t *testing.T) {
 	s.WantAudited("customer acct_1", "plan_request.create", "acct_1")
 	b.Get("?done=asked").Want(http.StatusOK, "Your request was sent.", "You asked for the Pro plan", "we grow\n<b>").Lacks("Ask for this plan")
 	b.Post("plan", "plan", "business").Want(http.StatusBadRequest, "is waiting for an answer already")
-	_, err := s.Store.DeclinePlanRequest(t.Context(), pagetest.CLI, 1)
+	_, err := s.Store.DeclinePlanRequest(t.Context(), petcat.By(pagetest.CLI), 1)
 	pagetest.Must(t, err)
 	b.Get("").Want(http.StatusOK, "Your request for the Pro plan was declined on", "Ask for this plan").Lacks(string(pagetest.CLI))
 	b.Post("plan", "plan", "pro").WantGoesTo("?done=asked")
-	_, err = s.Store.ApprovePlanRequest(t.Context(), pagetest.CLI, 2, 0, 0)
+	_, err = s.Store.ApprovePlanRequest(t.Context(), petcat.By(pagetest.CLI), petcat.PlanApproval{Request: 2})
 	pagetest.Must(t, err)
 	b.Get("").Want(http.StatusOK, "<h2>Pro plan</h2>", "was approved on")
 }

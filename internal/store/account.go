@@ -300,10 +300,6 @@ func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountE
 	return a, t.updateAccount(a)
 }
 
-const declinePlanRequests = `
-	UPDATE plan_requests SET state = 'declined', decided_at = $1, decided_by = $2
-	WHERE account_id = $3 AND state = 'pending'`
-
 // CloseAccount implements [petcat.AccountStore].
 func (s *Store) CloseAccount(ctx context.Context, by petcat.Author, id petcat.AccountID) (r petcat.Result[petcat.Account], err error) {
 	const action = "account.close"
@@ -326,8 +322,14 @@ func (s *Store) CloseAccount(ctx context.Context, by petcat.Author, id petcat.Ac
 	if err != nil {
 		return r, err
 	}
-	if err := tx.run(declinePlanRequests, tx.now.UnixMilli(), string(by.Actor), int64(id)); err != nil {
+	pending, err := pendingPlanRequest(tx, id)
+	if err != nil {
 		return r, err
+	}
+	if pending.ID != 0 {
+		if _, err := tx.decide(by.Actor, pending, petcat.PlanRequestDeclined); err != nil {
+			return r, err
+		}
 	}
 	a.ClosedAt = tx.now
 	if err := tx.updateAccount(a); err != nil {

@@ -6,87 +6,187 @@ import (
 	"petcat"
 )
 
-const selectPlanRequests = `SELECT r.id, r.account_id, a.name, r.plan, r.note, r.state, r.created_at, r.decided_at, r.decided_by
+// selectPlanRequests has the columns that scanPlanRequest reads.
+const selectPlanRequests = `
+	SELECT r.id, r.account_id, a.name, r.plan, r.note, r.state, r.created_at, r.decided_at, r.decided_by
 	FROM plan_requests AS r JOIN accounts AS a ON a.id = r.account_id`
 
-func planRequestInto(r *petcat.PlanRequest) []any {
-	return []any{
-		(*int64)(&r.ID), (*int64)(&r.Account), &r.AccountName, (*string)(&r.Plan), &r.Note, (*string)(&r.State),
-		(*moment)(&r.CreatedAt), (*moment)(&r.DecidedAt), (*string)(&r.DecidedBy),
-	}
+func scanPlanRequest(row Row) (r petcat.PlanRequest, err error) {
+	err = row.Scan(
+		&r.ID,
+		&r.Account,
+		&r.AccountName,
+		&r.Plan,
+		&r.Note,
+		&r.State,
+		(*moment)(&r.CreatedAt),
+		(*moment)(&r.DecidedAt),
+		&r.DecidedBy,
+	)
+	return r, err
 }
 
-// RequestPlan implements [petcat.PlanRequestStore].
-func (s *Store) RequestPlan(ctx context.Context, n petcat.NewPlanRequest) (petcat.PlanRequest, error) {
-	const insert = `INSERT INTO plan_requests (id, account_id, plan, note, state, created_at, decided_by) VALUES (?, ?, ?, ?, ?, ?, '')`
-	return change(ctx, s, Work{Doing: "request plan"}, func(t *Tx) (petcat.PlanRequest, error) {
-		a, err := t.openAccount(n.Account())
-		if err == nil && a.Plan == n.Plan() && a.Plan != petcat.Enterprise {
-			err = invalid("the account is on the %s plan already", a.Plan)
-		}
-		if err != nil {
-			return petcat.PlanRequest{}, err
-		}
-		pending, err := one(t, planRequestInto, nil, selectPlanRequests+` WHERE r.account_id = ? AND r.state = 'pending'`, int64(a.ID))
-		if err != nil || pending.ID != 0 && pending.Plan == n.Plan() && pending.Note == n.Note() {
-			return pending, err
-		}
-		if pending.ID != 0 {
-			return pending, invalid("a request for the %s plan is waiting for an answer already", pending.Plan)
-		}
-		t.sequences.PlanRequest++
-		r := petcat.PlanRequest{
-			ID: petcat.PlanRequestID(t.sequences.PlanRequest), Account: a.ID, AccountName: a.Name, Plan: n.Plan(), Note: n.Note(),
-			State: petcat.PlanRequestPending, CreatedAt: t.now,
-		}
-		e := entry{a.ID.Actor(), "plan_request.create", a.ID.String(), detail{"request": int64(r.ID), "plan": r.Plan, "note": r.Note}}
-		return r, t.write(e, insert, int64(r.ID), int64(r.Account), string(r.Plan), r.Note, string(r.State), r.CreatedAt.UnixMilli())
-	})
+const selectPlanRequest = selectPlanRequests + ` WHERE r.id = $1`
+
+func findPlanRequest(c Conn, id petcat.PlanRequestID) (petcat.PlanRequest, error) {
+	return queryRow(c, scanPlanRequest, notFound("there is no plan request %d", id), selectPlanRequest, int64(id))
+}
+
+const selectPendingPlanRequest = selectPlanRequests + ` WHERE r.account_id = $1 AND r.state = 'pending'`
+
+// pendingPlanRequest returns the pending request of an account, the zero value if there is none.
+func pendingPlanRequest(c Conn, account petcat.AccountID) (petcat.PlanRequest, error) {
+	return queryRow(c, scanPlanRequest, nil, selectPendingPlanRequest, int64(account))
+}
+
+// planRequestFilter returns the conditions of a query.
+func planRequestFilter(q petcat.PlanRequestQuery) *filter {
+	f := &filter{}
+	if q.Account != 0 {
+		f.and(`r.account_id = ` + f.arg(int64(q.Account)))
+	}
+	if q.State != "" {
+		f.and(`r.state = ` + f.arg(string(q.State)))
+	}
+	if q.Before != 0 {
+		f.and(`r.id < ` + f.arg(int64(q.Before)))
+	}
+	return f
 }
 
 // PlanRequests implements [petcat.PlanRequestStore].
 func (s *Store) PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]petcat.PlanRequest, error) {
-	var c conditions
-	c.when(q.Account != 0, `r.account_id = ?`, int64(q.Account))
-	c.when(q.State != "", `r.state = ?`, string(q.State))
-	c.when(q.Before != 0, `r.id < ?`, int64(q.Before))
-	query, args := c.page(selectPlanRequests, `r.id DESC`, q.Limit)
-	return list(ctx, s, "read plan requests", planRequestInto, query, args...)
+	f := planRequestFilter(q)
+	query := selectPlanRequests + f.where() + ` ORDER BY r.id DESC LIMIT ` + f.arg(int64(q.Limit))
+	return queryRows(s.reader(ctx, "read plan requests"), scanPlanRequest, query, f.args...)
 }
 
-// ApprovePlanRequest implements [petcat.PlanRequestStore].
-func (s *Store) ApprovePlanRequest(ctx context.Context, by petcat.Actor, id petcat.PlanRequestID, perMinute, perDay int64) (petcat.PlanRequest, error) {
-	return change(ctx, s, Work{Doing: "approve plan request"}, func(t *Tx) (petcat.PlanRequest, error) {
-		r, err := t.decide(by, id, petcat.PlanRequestApproved)
-		if err != nil {
-			return r, err
-		}
-		subscription, err := petcat.ParseSubscription(string(r.Plan), perMinute, perDay)
-		if err == nil {
-			_, err = t.editAccount(by, r.Account, petcat.EditPlan(subscription))
-		}
-		return r, err
-	})
-}
-
-// DeclinePlanRequest implements [petcat.PlanRequestStore].
-func (s *Store) DeclinePlanRequest(ctx context.Context, by petcat.Actor, id petcat.PlanRequestID) (petcat.PlanRequest, error) {
-	return change(ctx, s, Work{Doing: "decline plan request"}, func(t *Tx) (petcat.PlanRequest, error) {
-		return t.decide(by, id, petcat.PlanRequestDeclined)
-	})
-}
-
-// decide ends a pending plan request.
-func (t *Tx) decide(by petcat.Actor, id petcat.PlanRequestID, state petcat.PlanRequestState) (petcat.PlanRequest, error) {
-	const update = `UPDATE plan_requests SET state = ?, decided_at = ?, decided_by = ? WHERE id = ?`
-	r, err := one(t, planRequestInto, notFound("there is no plan request %d", id), selectPlanRequests+` WHERE r.id = ?`, int64(id))
-	if err == nil && r.State != petcat.PlanRequestPending {
-		err = invalid("the plan request %d was %s already", id, r.State)
-	}
+// replayedPlanRequest returns a plan request that was changed by an earlier request.
+func replayedPlanRequest(tx *Tx, id int64, err error) (r petcat.Result[petcat.PlanRequest], _ error) {
 	if err != nil {
 		return r, err
 	}
-	r.State, r.DecidedAt, r.DecidedBy = state, t.now, by
-	e := entry{by, "plan_request." + string(state), r.Account.String(), detail{"request": int64(id), "plan": r.Plan}}
-	return r, t.write(e, update, string(state), t.now.UnixMilli(), string(by), int64(id))
+	r.Replayed = true
+	r.Value, err = findPlanRequest(tx, petcat.PlanRequestID(id))
+	return r, err
+}
+
+const insertPlanRequest = `
+	INSERT INTO plan_requests (id, account_id, plan, note, state, created_at, decided_by)
+	VALUES ($1, $2, $3, $4, $5, $6, '')`
+
+// RequestPlan implements [petcat.PlanRequestStore].
+func (s *Store) RequestPlan(ctx context.Context, by petcat.Author, n petcat.NewPlanRequest) (r petcat.Result[petcat.PlanRequest], err error) {
+	const action = "plan_request.create"
+	tx, err := s.begin(ctx, Work{Doing: "request plan"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedPlanRequest(tx, id, err)
+	}
+	a, err := tx.openAccount(n.Account())
+	if err != nil {
+		return r, err
+	}
+	pending, err := pendingPlanRequest(tx, a.ID)
+	if err != nil {
+		return r, err
+	}
+	asked, err := n.Apply(a, pending, tx.now)
+	if err != nil {
+		return r, err
+	}
+	if asked.ID == 0 {
+		if err := tx.insertPlanRequest(by.Actor, &asked); err != nil {
+			return r, err
+		}
+	}
+	return petcat.Result[petcat.PlanRequest]{Value: asked}, tx.commitOnce(by, action, int64(asked.ID))
+}
+
+// insertPlanRequest assigns an id to a plan request and inserts it.
+func (t *Tx) insertPlanRequest(by petcat.Actor, r *petcat.PlanRequest) error {
+	t.sequences.PlanRequest++
+	r.ID = petcat.PlanRequestID(t.sequences.PlanRequest)
+	err := t.run(insertPlanRequest,
+		r.ID,
+		r.Account,
+		r.Plan,
+		r.Note,
+		r.State,
+		r.CreatedAt.UnixMilli(),
+	)
+	if err != nil {
+		return err
+	}
+	d := detail{"request": int64(r.ID), "plan": r.Plan, "note": r.Note}
+	return t.log(by, "plan_request.create", r.Account.String(), d)
+}
+
+// ApprovePlanRequest implements [petcat.PlanRequestStore].
+func (s *Store) ApprovePlanRequest(ctx context.Context, by petcat.Author, a petcat.PlanApproval) (r petcat.Result[petcat.PlanRequest], err error) {
+	const action = "plan_request.approved"
+	tx, err := s.begin(ctx, Work{Doing: "approve plan request"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedPlanRequest(tx, id, err)
+	}
+	pending, err := findPlanRequest(tx, a.Request)
+	if err != nil {
+		return r, err
+	}
+	approved, err := tx.decide(by.Actor, pending, petcat.PlanRequestApproved)
+	if err != nil {
+		return r, err
+	}
+	subscription, err := petcat.ParseSubscription(string(approved.Plan), a.PerMinute, a.PerDay)
+	if err != nil {
+		return r, err
+	}
+	if _, err := tx.editAccount(by.Actor, approved.Account, petcat.EditPlan(subscription)); err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.PlanRequest]{Value: approved}, tx.commitOnce(by, action, int64(approved.ID))
+}
+
+// DeclinePlanRequest implements [petcat.PlanRequestStore].
+func (s *Store) DeclinePlanRequest(ctx context.Context, by petcat.Author, id petcat.PlanRequestID) (r petcat.Result[petcat.PlanRequest], err error) {
+	const action = "plan_request.declined"
+	tx, err := s.begin(ctx, Work{Doing: "decline plan request"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedPlanRequest(tx, id, err)
+	}
+	pending, err := findPlanRequest(tx, id)
+	if err != nil {
+		return r, err
+	}
+	declined, err := tx.decide(by.Actor, pending, petcat.PlanRequestDeclined)
+	if err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.PlanRequest]{Value: declined}, tx.commitOnce(by, action, int64(id))
+}
+
+const decidePlanRequest = `UPDATE plan_requests SET state = $1, decided_at = $2, decided_by = $3 WHERE id = $4`
+
+// decide ends a pending plan request.
+func (t *Tx) decide(by petcat.Actor, pending petcat.PlanRequest, s petcat.PlanRequestState) (petcat.PlanRequest, error) {
+	r, err := pending.Decide(s, by, t.now)
+	if err != nil {
+		return r, err
+	}
+	if err := t.run(decidePlanRequest, r.State, r.DecidedAt.UnixMilli(), r.DecidedBy, r.ID); err != nil {
+		return r, err
+	}
+	d := detail{"request": int64(r.ID), "plan": r.Plan}
+	return r, t.log(by, "plan_request."+string(s), r.Account.String(), d)
 }

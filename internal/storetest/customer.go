@@ -13,7 +13,7 @@ func testPlanRequests(t *testing.T, open Open) {
 	request := func(account petcat.AccountID, plan, note string) (petcat.PlanRequest, error) {
 		n, err := petcat.ParseNewPlanRequest(account, plan, note)
 		must(t, n, err)
-		return f.RequestPlan(t.Context(), n)
+		return value(f.RequestPlan(t.Context(), petcat.By(account.Actor()), n))
 	}
 	wantRefused := func(account petcat.AccountID, plan string, want petcat.Code) {
 		t.Helper()
@@ -31,21 +31,27 @@ func testPlanRequests(t *testing.T, open Open) {
 	wantRefused(99, "pro", petcat.CodeNotFound)
 
 	f.clock.Advance(time.Minute)
-	approved, err := f.ApprovePlanRequest(t.Context(), operator, first.ID, 0, 0)
+	approve := func(a petcat.PlanApproval) (petcat.PlanRequest, error) {
+		return value(f.ApprovePlanRequest(t.Context(), petcat.By(operator), a))
+	}
+	decline := func(id petcat.PlanRequestID) (petcat.PlanRequest, error) {
+		return value(f.DeclinePlanRequest(t.Context(), petcat.By(operator), id))
+	}
+	approved, err := approve(petcat.PlanApproval{Request: first.ID})
 	first.State, first.DecidedAt, first.DecidedBy = petcat.PlanRequestApproved, f.now(), operator
 	wantEqual(t, "approved", first, must(t, approved, err))
-	_, err = f.DeclinePlanRequest(t.Context(), operator, first.ID)
+	_, err = decline(first.ID)
 	wantCode(t, err, petcat.CodeInvalidField)
-	_, err = f.DeclinePlanRequest(t.Context(), operator, 99)
+	_, err = decline(99)
 	wantCode(t, err, petcat.CodeNotFound)
 	found, err := f.FindAccount(t.Context(), "zoo")
 	wantEqual(t, "the account's plan", petcat.Pro, must(t, found, err).Plan)
 
 	large, err := request(a.ID, "enterprise", "")
 	must(t, large, err)
-	_, err = f.ApprovePlanRequest(t.Context(), operator, large.ID, 0, 0) // without quotas
+	_, err = approve(petcat.PlanApproval{Request: large.ID}) // without quotas
 	wantCode(t, err, petcat.CodeMissingField)
-	declined, err := f.DeclinePlanRequest(t.Context(), operator, large.ID)
+	declined, err := decline(large.ID)
 	must(t, declined, err)
 	pending, err := request(b.ID, "pro", "")
 	must(t, pending, err)
@@ -61,10 +67,16 @@ func testPlanRequests(t *testing.T, open Open) {
 	list(petcat.PlanRequestQuery{State: petcat.PlanRequestPending}, pending)
 	must2(t)(f.CloseAccount(t.Context(), petcat.By(operator), b.ID))
 	list(petcat.PlanRequestQuery{State: petcat.PlanRequestPending})
+	pending.State, pending.DecidedAt, pending.DecidedBy = petcat.PlanRequestDeclined, f.now(), operator
+	list(petcat.PlanRequestQuery{Account: b.ID}, pending)
 	lines := f.auditLines(t)
 	wantEqual(t, "audit entries", []string{
 		`customer acct_1 plan_request.create acct_1 {"note":"we grow\n","plan":"pro","request":1}`,
 		`cli:ada plan_request.approved acct_1 {"plan":"pro","request":1}`,
 		`cli:ada account.set_plan acct_1 {"from":"free","per_day":10000,"per_minute":300,"plan":"pro"}`,
 	}, lines[2:5])
+	wantEqual(t, "audit entries of the closed account", []string{
+		`cli:ada plan_request.declined acct_2 {"plan":"pro","request":3}`,
+		`cli:ada account.close acct_2 {"revoked_keys":0}`,
+	}, lines[len(lines)-2:])
 }

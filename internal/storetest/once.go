@@ -179,15 +179,19 @@ func testManagedOnce(t *testing.T, open Open) {
 // managed makes a change of the data of [fixture.stage].
 type managed func(t *testing.T, s Store, by petcat.Author) (value any, replayed bool, err error)
 
-// stage creates an account with a banned key.
+// stage creates an account with a banned key and a pending plan request, and another account.
 func (f *fixture) stage(t *testing.T) {
 	t.Helper()
 	a := f.account(t, "zoo")
+	f.account(t, "farm")
 	k, _ := f.key(t, a.ID, 1)
 	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
+	asked, err := petcat.ParseNewPlanRequest(a.ID, "pro", "we grow")
+	must(t, asked, err)
+	must2(t)(f.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), asked))
 }
 
 // manageds are the changes of all operations that have an author.
@@ -233,6 +237,23 @@ func manageds() map[string]managed {
 		"close account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CloseAccount(t.Context(), by, 1)
+			return r.Value, r.Replayed, err
+		},
+		"request plan": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			asked, err := petcat.ParseNewPlanRequest(2, "pro", "")
+			must(t, asked, err)
+			r, err := s.RequestPlan(t.Context(), by, asked)
+			return r.Value, r.Replayed, err
+		},
+		"approve plan request": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.ApprovePlanRequest(t.Context(), by, petcat.PlanApproval{Request: 1})
+			return r.Value, r.Replayed, err
+		},
+		"decline plan request": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.DeclinePlanRequest(t.Context(), by, 1)
 			return r.Value, r.Replayed, err
 		},
 		"lift ban": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
