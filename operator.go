@@ -72,9 +72,9 @@ type OperatorStore interface {
 	CreateOperator(ctx context.Context, by Author, name OperatorName, role Role, link TokenHash) (Result[Operator], error)
 	// Operators returns all operators by name.
 	Operators(ctx context.Context) ([]Operator, error)
-	// RemoveOperator removes an operator with their sessions and link. It returns an [Error]
-	// with [CodeNotFound].
-	RemoveOperator(ctx context.Context, by Actor, name OperatorName) error
+	// RemoveOperator removes an operator with their sessions and link. It returns the name, or an
+	// [Error] with [CodeNotFound].
+	RemoveOperator(ctx context.Context, by Author, name OperatorName) (Result[OperatorName], error)
 }
 
 // OperatorTokenID identifies a token of the management API: from 1, never reused.
@@ -89,6 +89,14 @@ type OperatorToken struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: not revoked
+}
+
+// NewToken is a token of the management API to be created.
+type NewToken struct {
+	Name      OperatorName
+	Role      Role
+	ExpiresAt time.Time // zero: never
+	Hash      TokenHash // of its secret
 }
 
 // String returns the form that the audit log shows, such as "token ci".
@@ -131,15 +139,14 @@ func ErrTokenInvalid() *Error {
 // OperatorTokenStore keeps tokens of the management API. Every change commits together with
 // its audit entry.
 type OperatorTokenStore interface {
-	// CreateToken creates a token that expires at expiresAt; zero: never. It returns an [Error]
-	// with [CodeInvalidField] if that is not in the future, or if another token that is not
-	// revoked has the name.
-	CreateToken(ctx context.Context, by Actor, name OperatorName, role Role, expiresAt time.Time, token TokenHash) (OperatorToken, error)
+	// CreateToken returns an [Error] with [CodeInvalidField] if the expiry is not in the future, or
+	// if another active token has the name.
+	CreateToken(ctx context.Context, by Author, n NewToken) (Result[OperatorToken], error)
 	// Tokens returns all tokens, by id ascending.
 	Tokens(ctx context.Context) ([]OperatorToken, error)
 	// FindToken returns a token in any state, or [ErrTokenInvalid].
 	FindToken(ctx context.Context, token TokenHash) (OperatorToken, error)
 	// RevokeToken permanently revokes the token with a name. It returns an [Error] with
 	// [CodeNotFound] if there is no such token, or if it is already revoked.
-	RevokeToken(ctx context.Context, by Actor, name OperatorName) (OperatorToken, error)
+	RevokeToken(ctx context.Context, by Author, name OperatorName) (Result[OperatorToken], error)
 }

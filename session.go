@@ -111,6 +111,12 @@ func (s Subject) Actor() Actor {
 	return s.Operator.Actor()
 }
 
+// Link is a one-time link that signs in a subject, without its token.
+type Link struct {
+	Of     Subject
+	EndsAt time.Time
+}
+
 // Session is a browser that is signed in to a realm.
 type Session struct {
 	Operator  OperatorName // "" for a customer
@@ -139,11 +145,10 @@ func (s Session) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(Ses
 // SessionStore keeps one-time links and sessions, as hashes only. They end when their operator
 // is removed or their account is closed.
 type SessionStore interface {
-	// CreateLink creates a link for a subject, together with an audit entry, and returns its
-	// expiry: [LinkLife] from now. An operator's new link replaces the previous one; an account
-	// may have several. It returns an [Error] with [CodeNotFound], or [CodeInvalidField] for a
-	// closed account.
-	CreateLink(ctx context.Context, by Actor, of Subject, link TokenHash) (endsAt time.Time, err error)
+	// CreateLink creates a link for a subject, together with an audit entry. It ends [LinkLife]
+	// from now. An operator's new link replaces the previous one; an account may have several. It
+	// returns an [Error] with [CodeNotFound], or [CodeInvalidField] for a closed account.
+	CreateLink(ctx context.Context, by Author, of Subject, link TokenHash) (Result[Link], error)
 	// SignIn consumes a link of the realm and starts a session, together with an audit entry.
 	// It returns an [Error] with [CodeNotFound] if the link is invalid, used or expired.
 	SignIn(ctx context.Context, realm Realm, link, session TokenHash) (Session, error)
@@ -155,6 +160,6 @@ type SessionStore interface {
 	// SignOut ends a session. It does nothing if there is none.
 	SignOut(ctx context.Context, session TokenHash) error
 	// SignOutEverywhere ends all sessions of a subject, together with an audit entry, and
-	// returns their number.
-	SignOutEverywhere(ctx context.Context, by Actor, of Subject) (ended int64, err error)
+	// returns their number, which is 0 if it is replayed.
+	SignOutEverywhere(ctx context.Context, by Author, of Subject) (ended Result[int64], err error)
 }

@@ -173,7 +173,8 @@ func linkAccount(c *call, a petcat.Account) error {
 	}
 	link := portal.Link(cmp.Or(base, config.LocalURL(c.settings.Listen, c.settings.TLS())), token.Secret)
 	return c.showOnce(func() (secretive, error) {
-		end, err := c.CreateLink(c.ctx(), actor(), petcat.Subject{Account: a.ID}, token.Hash)
+		made, err := c.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID}, token.Hash)
+		end := made.Value.EndsAt
 		return secretive{
 			record:   record{kv("account", a.ID), kv("url", link), kv("ends_at", end)},
 			sentence: fmt.Sprintf("This link to the page of %s works once, until %s:", accountTitle(a), timestamp(end)),

@@ -112,13 +112,19 @@ func createToken(c *call, name petcat.OperatorName) error {
 		return err
 	}
 	return c.showOnce(func() (secretive, error) {
-		t, err := c.CreateToken(c.ctx(), actor(), name, role, expires, token.Hash)
+		made, err := c.CreateToken(c.ctx(), petcat.By(actor()), petcat.NewToken{
+			Name:      name,
+			Role:      role,
+			ExpiresAt: expires,
+			Hash:      token.Hash,
+		})
+		t := made.Value
 		return secretive{
 			record:   append(c.tokenRecord(t), kv("token", token.Secret.Reveal())),
 			sentence: fmt.Sprintf("%s is a token with the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
 			secret:   token.Secret.Reveal(),
 			undo: func() error {
-				_, err := c.RevokeToken(c.ctx(), actor(), name)
+				_, err := c.RevokeToken(c.ctx(), petcat.By(actor()), name)
 				return err
 			},
 			remedy: "revoke it with: petcat operator token revoke " + c.args[0],
@@ -139,8 +145,8 @@ func revokeToken(c *call, name petcat.OperatorName) error {
 	if err := c.confirm(c.is("yes"), "Permanently revoke the token %s of %s?", string(name), place(c.settings)); err != nil {
 		return err
 	}
-	t, err := c.RevokeToken(c.ctx(), actor(), name)
-	return c.done(notFound(err, "operator token"), c.tokenRecord(t), "The token %s is revoked.", string(name))
+	revoked, err := c.RevokeToken(c.ctx(), petcat.By(actor()), name)
+	return c.done(notFound(err, "operator token"), c.tokenRecord(revoked.Value), "The token %s is revoked.", string(name))
 }
 
 func createOperator(c *call, name petcat.OperatorName) error {
@@ -152,12 +158,17 @@ func createOperator(c *call, name petcat.OperatorName) error {
 		made, err := c.CreateOperator(c.ctx(), petcat.By(actor()), name, role, link)
 		return operatorRecord(made.Value), made.Value.LinkEndsAt, err
 	}
-	return c.showLink(name, create, func() error { return c.RemoveOperator(c.ctx(), actor(), name) })
+	remove := func() error {
+		_, err := c.RemoveOperator(c.ctx(), petcat.By(actor()), name)
+		return err
+	}
+	return c.showLink(name, create, remove)
 }
 
 func linkOperator(c *call, name petcat.OperatorName) error {
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
-		end, err := c.CreateLink(c.ctx(), actor(), petcat.Subject{Operator: name}, link)
+		made, err := c.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Operator: name}, link)
+		end := made.Value.EndsAt
 		return record{kv("name", string(name)), kv("link_ends_at", end)}, end, err
 	}
 	return c.showLink(name, create, func() error { return nil }) // the link cannot be used without its token
@@ -214,5 +225,6 @@ func removeOperator(c *call, name petcat.OperatorName) error {
 	if err := c.confirm(c.is("yes"), "Remove the operator %s of %s and end their sessions?", string(name), place(c.settings)); err != nil {
 		return err
 	}
-	return c.done(c.RemoveOperator(c.ctx(), actor(), name), record{kv("name", string(name))}, "The operator %s is removed, and their sessions have ended.", string(name))
+	_, err := c.RemoveOperator(c.ctx(), petcat.By(actor()), name)
+	return c.done(err, record{kv("name", string(name))}, "The operator %s is removed, and their sessions have ended.", string(name))
 }

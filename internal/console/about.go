@@ -120,11 +120,14 @@ func linkOperator(x *exchange, name petcat.OperatorName) error {
 	if err != nil {
 		return err
 	}
-	end, err := x.Store.CreateLink(x.R.Context(), x.Actor(), petcat.Subject{Operator: name}, token.Hash)
+	made, err := x.Store.CreateLink(x.R.Context(), x.Author(), petcat.Subject{Operator: name}, token.Hash)
 	if err != nil {
 		return err
 	}
-	return x.showLink(name, end, token.Secret)
+	if made.Replayed {
+		return x.GoTo("operators", "repeated")
+	}
+	return x.showLink(name, made.Value.EndsAt, token.Secret)
 }
 
 // showLink shows the link of an operator once.
@@ -144,7 +147,11 @@ func confirmRemove(x *exchange, name petcat.OperatorName) error {
 }
 
 func removeOperator(x *exchange, name petcat.OperatorName) error {
-	return x.Done(x.Store.RemoveOperator(x.R.Context(), x.Actor(), name), "operators", "removed")
+	removed, err := x.Store.RemoveOperator(x.R.Context(), x.Author(), name)
+	if err != nil {
+		return err
+	}
+	return x.Made("operators", removed.Replayed, "removed")
 }
 
 // backupsView has the last scheduled backup and the schedule.

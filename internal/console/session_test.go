@@ -172,7 +172,8 @@ func TestSignOut(t *testing.T) {
 	third.Get("").WantGoesTo("sign-in?done=ended")
 	third.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended. Sign in")
 	other.Get("").Want(http.StatusOK)
-	pagetest.Must(t, s.Store.RemoveOperator(t.Context(), pagetest.CLI, "bob"))
+	_, err := s.Store.RemoveOperator(t.Context(), petcat.By(pagetest.CLI), "bob")
+	pagetest.Must(t, err)
 	other.Get("").WantGoesTo("sign-in?done=ended")
 }
 

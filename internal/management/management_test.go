@@ -76,7 +76,9 @@ func (s *service) newToken(name, role string) string {
 	s.t.Helper()
 	generated, err := petcat.GenerateOperatorToken(rand.Reader)
 	must(s.t, err)
-	_, err = s.store.CreateToken(s.t.Context(), "cli:test", petcat.OperatorName(name), petcat.Role(role), time.Time{}, generated.Hash)
+	_, err = s.store.CreateToken(s.t.Context(), petcat.By("cli:test"), petcat.NewToken{
+		Name: petcat.OperatorName(name), Role: petcat.Role(role), Hash: generated.Hash,
+	})
 	must(s.t, err)
 	return generated.Secret.Reveal()
 }
@@ -292,7 +294,7 @@ func TestTokens(t *testing.T) {
 	s.want(s.call("GET", "/accounts", ""), 200, "")
 	s.want(s.call("POST", "/keys/find", `{"text":"no key"}`), 200, "")
 	s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 403, "forbidden")
-	_, err := s.store.RevokeToken(t.Context(), "cli:test", "dashboard")
+	_, err := s.store.RevokeToken(t.Context(), petcat.By("cli:test"), "dashboard")
 	must(t, err)
 	if got := s.want(s.call("GET", "/nothing", ""), 401, "invalid_api_key"); got.header.Get("WWW-Authenticate") == "" {
 		t.Error(got.header)

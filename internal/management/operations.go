@@ -119,8 +119,8 @@ func closeAccount(c *call, a petcat.Account) (any, error) {
 	return answer(c, closed)
 }
 
-// createLink returns a one-time link to the customer's page. Its token is in the fragment,
-// which browsers do not send.
+// createLink returns a one-time link to the customer's page. Its token is in the fragment, which
+// browsers do not send. A replay has no URL: only the first response had the token of the stored link.
 func createLink(c *call, a petcat.Account) (any, error) {
 	if c.CustomerLink == nil {
 		return nil, petcat.Errorf(petcat.CodeForbidden, "customer pages are off; start petcat with --customer-pages")
@@ -129,9 +129,21 @@ func createLink(c *call, a petcat.Account) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := c.Store.CreateLink(c.ctx(), c.actor(), petcat.Subject{Account: a.ID}, token.Hash)
+	by, err := c.author(nil)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.Store.CreateLink(c.ctx(), by, petcat.Subject{Account: a.ID}, token.Hash)
+	if err != nil {
+		return nil, err
+	}
 	c.status = http.StatusCreated
-	return representation.Record{representation.KV("url", c.CustomerLink(token.Secret)), representation.KV("expires_at", end)}, err
+	r := representation.Record{representation.KV("expires_at", made.Value.EndsAt)}
+	if made.Replayed {
+		c.replayed()
+		return r, nil
+	}
+	return append(r, representation.KV("url", c.CustomerLink(token.Secret))), nil
 }
 
 func getUsage(c *call, a petcat.Account) (any, error) {

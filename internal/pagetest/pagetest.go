@@ -143,7 +143,7 @@ func (s *Service) Link(of petcat.Subject) string {
 	s.T.Helper()
 	token, err := petcat.GenerateToken(rand.Reader)
 	Must(s.T, err)
-	_, err = s.Store.CreateLink(s.T.Context(), CLI, of, token.Hash)
+	_, err = s.Store.CreateLink(s.T.Context(), petcat.By(CLI), of, token.Hash)
 	Must(s.T, err)
 	return token.Secret.Reveal()
 }

@@ -66,7 +66,8 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 }
 
 const saveBan = `
-	INSERT INTO bans (key_id, account_id, level, started_at, ends_at, early_retries, shadow, lifted_at, lifted_by, revision)
+	INSERT INTO bans (key_id, account_id, level, started_at, ends_at, early_retries, shadow,
+		lifted_at, lifted_by, revision)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, '', $8)
 	ON CONFLICT (key_id) DO UPDATE SET
 		account_id = excluded.account_id,
@@ -126,7 +127,9 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 const liftBan = `UPDATE bans SET lifted_at = $1, lifted_by = $2, revision = $3 WHERE key_id = $4`
 
 // LiftBan implements [petcat.BanStore].
-func (s *Store) LiftBan(ctx context.Context, by petcat.Author, key petcat.KeyID) (r petcat.Result[petcat.Ban], err error) {
+func (s *Store) LiftBan(
+	ctx context.Context, by petcat.Author, key petcat.KeyID,
+) (r petcat.Result[petcat.Ban], err error) {
 	const action = "ban.lift"
 	tx, err := s.begin(ctx, Work{Doing: "lift ban"})
 	if err != nil {

@@ -76,7 +76,9 @@ const insertPlanRequest = `
 	VALUES ($1, $2, $3, $4, $5, $6, '')`
 
 // RequestPlan implements [petcat.PlanRequestStore].
-func (s *Store) RequestPlan(ctx context.Context, by petcat.Author, n petcat.NewPlanRequest) (r petcat.Result[petcat.PlanRequest], err error) {
+func (s *Store) RequestPlan(
+	ctx context.Context, by petcat.Author, n petcat.NewPlanRequest,
+) (r petcat.Result[petcat.PlanRequest], err error) {
 	const action = "plan_request.create"
 	tx, err := s.begin(ctx, Work{Doing: "request plan"})
 	if err != nil {
@@ -126,7 +128,9 @@ func (t *Tx) insertPlanRequest(by petcat.Actor, r *petcat.PlanRequest) error {
 }
 
 // ApprovePlanRequest implements [petcat.PlanRequestStore].
-func (s *Store) ApprovePlanRequest(ctx context.Context, by petcat.Author, a petcat.PlanApproval) (r petcat.Result[petcat.PlanRequest], err error) {
+func (s *Store) ApprovePlanRequest(
+	ctx context.Context, by petcat.Author, a petcat.PlanApproval,
+) (r petcat.Result[petcat.PlanRequest], err error) {
 	const action = "plan_request.approved"
 	tx, err := s.begin(ctx, Work{Doing: "approve plan request"})
 	if err != nil {
@@ -155,7 +159,9 @@ func (s *Store) ApprovePlanRequest(ctx context.Context, by petcat.Author, a petc
 }
 
 // DeclinePlanRequest implements [petcat.PlanRequestStore].
-func (s *Store) DeclinePlanRequest(ctx context.Context, by petcat.Author, id petcat.PlanRequestID) (r petcat.Result[petcat.PlanRequest], err error) {
+func (s *Store) DeclinePlanRequest(
+	ctx context.Context, by petcat.Author, id petcat.PlanRequestID,
+) (r petcat.Result[petcat.PlanRequest], err error) {
 	const action = "plan_request.declined"
 	tx, err := s.begin(ctx, Work{Doing: "decline plan request"})
 	if err != nil {
@@ -179,7 +185,9 @@ func (s *Store) DeclinePlanRequest(ctx context.Context, by petcat.Author, id pet
 const decidePlanRequest = `UPDATE plan_requests SET state = $1, decided_at = $2, decided_by = $3 WHERE id = $4`
 
 // decide ends a pending plan request.
-func (t *Tx) decide(by petcat.Actor, pending petcat.PlanRequest, s petcat.PlanRequestState) (petcat.PlanRequest, error) {
+func (t *Tx) decide(
+	by petcat.Actor, pending petcat.PlanRequest, s petcat.PlanRequestState,
+) (petcat.PlanRequest, error) {
 	r, err := pending.Decide(s, by, t.now)
 	if err != nil {
 		return r, err

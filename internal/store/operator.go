@@ -1,18 +1,65 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"time"
 
 	"petcat"
 )
 
-const operatorColumns = `name, role, created_at, (SELECT max(l.ends_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
+// operatorColumns are the columns that scanOperator reads.
+const operatorColumns = `
+	name, role, created_at,
+	(SELECT max(l.ends_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
 
-func operatorInto(o *petcat.Operator) []any {
-	return []any{(*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.LinkEndsAt)}
+func scanOperator(row Row) (o petcat.Operator, err error) {
+	err = row.Scan(
+		&o.Name,
+		&o.Role,
+		(*moment)(&o.CreatedAt),
+		(*moment)(&o.LinkEndsAt),
+	)
+	return o, err
 }
+
+const selectOperator = `SELECT ` + operatorColumns + ` FROM operators WHERE name = $1`
+
+func findOperator(c Conn, name petcat.OperatorName) (petcat.Operator, error) {
+	return queryRow(c, scanOperator, noOperator(name), selectOperator, string(name))
+}
+
+func noOperator(name petcat.OperatorName) error {
+	return notFound("there is no operator %s", string(name))
+}
+
+// selectOperators counts the sessions that were created after $1 and used after $2.
+const selectOperators = `
+	SELECT ` + operatorColumns + `,
+		(SELECT count(*) FROM sessions AS s
+			WHERE s.operator_name = name AND s.created_at > $1 AND s.seen_at > $2)
+	FROM operators ORDER BY name`
+
+func scanOperatorWithSessions(row Row) (o petcat.Operator, err error) {
+	err = row.Scan(
+		&o.Name,
+		&o.Role,
+		(*moment)(&o.CreatedAt),
+		(*moment)(&o.LinkEndsAt),
+		&o.Sessions,
+	)
+	return o, err
+}
+
+// Operators implements [petcat.OperatorStore].
+func (s *Store) Operators(ctx context.Context) ([]petcat.Operator, error) {
+	now := Now(s.clock)
+	created := now.Add(-petcat.SessionLife).UnixMilli()
+	seen := now.Add(-petcat.SessionIdle).UnixMilli()
+	return queryRows(s.reader(ctx, "read operators"), scanOperatorWithSessions, selectOperators, created, seen)
+}
+
+// operatorID is stored with an idempotency key, because operators have a name and no id. The
+// request contains the name.
+const operatorID = 1
 
 const insertOperator = `INSERT INTO operators (name, role, created_at) VALUES ($1, $2, $3)`
 
@@ -30,123 +77,224 @@ func (s *Store) CreateOperator(
 	if err != nil {
 		return r, err
 	}
-	found, err := one(tx, operatorInto, nil, operatorByName, string(name))
+	if id != 0 {
+		r.Replayed = true
+		r.Value, err = findOperator(tx, name)
+		return r, err
+	}
+	if err := tx.checkOperatorNameFree(name); err != nil {
+		return r, err
+	}
+	if err := tx.run(insertOperator, name, role, tx.now.UnixMilli()); err != nil {
+		return r, err
+	}
+	made, err := tx.insertLink(petcat.Subject{Operator: name}, link)
 	if err != nil {
 		return r, err
 	}
-	switch {
-	case id != 0:
-		return petcat.Result[petcat.Operator]{Value: found, Replayed: true}, nil
-	case found.Name != "":
-		return r, invalid("there is an operator %s already; choose another name, or remove that one first", string(name))
-	}
-	if err := tx.run(insertOperator, string(name), string(role), tx.now.UnixMilli()); err != nil {
+	if err := tx.log(by.Actor, action, name.String(), detail{"role": role}); err != nil {
 		return r, err
 	}
-	r.Value = petcat.Operator{Name: name, Role: role, CreatedAt: tx.now}
-	e := entry{by.Actor, action, name.String(), detail{"role": role}}
-	if r.Value.LinkEndsAt, err = tx.createLink(e, petcat.Subject{Operator: name}, link); err != nil {
-		return r, err
+	r.Value = petcat.Operator{
+		Name:       name,
+		Role:       role,
+		CreatedAt:  tx.now,
+		LinkEndsAt: made.EndsAt,
 	}
 	return r, tx.commitOnce(by, action, operatorID)
 }
 
-// operatorID is stored with an idempotency key, because operators have a name and no id. The
-// request contains the name.
-const operatorID = 1
+const countOperators = `SELECT count(*) FROM operators WHERE name = $1`
 
-const operatorByName = `SELECT ` + operatorColumns + ` FROM operators WHERE name = ?`
-
-func noOperator(name petcat.OperatorName) error {
-	return notFound("there is no operator %s", string(name))
+// checkOperatorNameFree returns an error if an operator has the name.
+func (t *Tx) checkOperatorNameFree(name petcat.OperatorName) error {
+	n, err := queryRow(t, scanNumber, nil, countOperators, string(name))
+	if err != nil {
+		return err
+	}
+	if n != 0 {
+		return invalid("there is an operator %s already; choose another name, or remove that one first", string(name))
+	}
+	return nil
 }
 
-// Operators implements [petcat.OperatorStore].
-func (s *Store) Operators(ctx context.Context) ([]petcat.Operator, error) {
-	const query = `SELECT ` + operatorColumns + `,
-			(SELECT count(*) FROM sessions AS s WHERE s.operator_name = name AND s.created_at > ? AND s.seen_at > ?)
-		FROM operators ORDER BY name`
-	into := func(o *petcat.Operator) []any { return append(operatorInto(o), &o.Sessions) }
-	now := Now(s.clock)
-	return list(ctx, s, "read operators", into, query, now.Add(-petcat.SessionLife).UnixMilli(), now.Add(-petcat.SessionIdle).UnixMilli())
-}
+const deleteOperator = `DELETE FROM operators WHERE name = $1`
 
 // RemoveOperator implements [petcat.OperatorStore].
-func (s *Store) RemoveOperator(ctx context.Context, by petcat.Actor, name petcat.OperatorName) error {
-	const remove = `DELETE FROM operators WHERE name = ?`
-	return s.Change(ctx, "remove operator", func(t *Tx) error {
-		of := petcat.Subject{Operator: name}
-		ended, err := t.endSessions(of)
-		if err == nil {
-			err = t.dropLinks(of)
-		}
-		if err != nil {
-			return err
-		}
-		if removed, err := t.Exec(remove, string(name)); err != nil || removed == 0 {
-			return cmp.Or(err, noOperator(name))
-		}
-		return t.record(by, "operator.remove", detail{"sessions": ended}, name.String())
-	})
+func (s *Store) RemoveOperator(
+	ctx context.Context, by petcat.Author, name petcat.OperatorName,
+) (r petcat.Result[petcat.OperatorName], err error) {
+	const action = "operator.remove"
+	tx, err := s.begin(ctx, Work{Doing: "remove operator"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	id, err := tx.replays(by, action)
+	if err != nil {
+		return r, err
+	}
+	if id != 0 {
+		return petcat.Result[petcat.OperatorName]{Value: name, Replayed: true}, nil
+	}
+	removed, err := tx.Exec(deleteOperator, string(name))
+	if err != nil {
+		return r, err
+	}
+	if removed == 0 {
+		return r, noOperator(name)
+	}
+	of := petcat.Subject{Operator: name}
+	if err := tx.deleteLinks(of); err != nil {
+		return r, err
+	}
+	ended, err := tx.endSessions(of)
+	if err != nil {
+		return r, err
+	}
+	if err := tx.log(by.Actor, action, name.String(), detail{"sessions": ended}); err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.OperatorName]{Value: name}, tx.commitOnce(by, action, operatorID)
 }
 
+// tokenColumns are the columns that scanToken reads.
 const tokenColumns = `id, name, role, created_at, expires_at, revoked_at` //nolint:gosec // no token
 
-func tokenInto(o *petcat.OperatorToken) []any {
-	return []any{(*int64)(&o.ID), (*string)(&o.Name), (*string)(&o.Role), (*moment)(&o.CreatedAt), (*moment)(&o.ExpiresAt), (*moment)(&o.RevokedAt)}
+func scanToken(row Row) (o petcat.OperatorToken, err error) {
+	err = row.Scan(
+		&o.ID,
+		&o.Name,
+		&o.Role,
+		(*moment)(&o.CreatedAt),
+		(*moment)(&o.ExpiresAt),
+		(*moment)(&o.RevokedAt),
+	)
+	return o, err
 }
 
-const (
-	selectTokens = `SELECT ` + tokenColumns + ` FROM operator_tokens`
-	liveToken    = selectTokens + ` WHERE name = ? AND revoked_at IS NULL`
-	revokeToken  = `UPDATE operator_tokens SET revoked_at = ? WHERE id = ?`
-)
+const selectToken = `SELECT ` + tokenColumns + ` FROM operator_tokens WHERE id = $1`
 
-// CreateToken implements [petcat.OperatorTokenStore].
-func (s *Store) CreateToken(ctx context.Context, by petcat.Actor, name petcat.OperatorName, role petcat.Role, expiresAt time.Time, token petcat.TokenHash) (petcat.OperatorToken, error) {
-	return change(ctx, s, Work{Doing: "create token"}, func(t *Tx) (petcat.OperatorToken, error) {
-		if err := petcat.CheckExpiry(expiresAt, t.now); err != nil {
-			return petcat.OperatorToken{}, err
-		}
-		o, err := one(t, tokenInto, nil, liveToken, string(name))
-		if err == nil && o.State(t.now) == petcat.KeyExpired { // its name is free
-			err = t.exec(revokeToken, t.now.UnixMilli(), int64(o.ID))
-		} else if err == nil && o.ID != 0 {
-			err = invalid("there is a token %s already; choose another name, or revoke that one first", string(name))
-		}
-		if err != nil {
-			return o, err
-		}
-		t.sequences.Token++
-		o = petcat.OperatorToken{ID: petcat.OperatorTokenID(t.sequences.Token), Name: name, Role: role, CreatedAt: t.now, ExpiresAt: stored(expiresAt)}
-		d := detail{"role": o.Role}
-		if !o.ExpiresAt.IsZero() {
-			d["expires_at"] = o.ExpiresAt
-		}
-		return o, t.put(entry{by, "token.create", o.String(), d}, "operator_tokens", "id", tokenColumns+", hash", append(tokenInto(&o), token[:]))
-	})
+// replayedToken returns a token that was changed by an earlier request.
+func replayedToken(tx *Tx, id int64, err error) (r petcat.Result[petcat.OperatorToken], _ error) {
+	if err != nil {
+		return r, err
+	}
+	r.Replayed = true
+	r.Value, err = queryRow(tx, scanToken, notFound("there is no token %d", id), selectToken, id)
+	return r, err
 }
+
+const selectTokens = `SELECT ` + tokenColumns + ` FROM operator_tokens ORDER BY id`
 
 // Tokens implements [petcat.OperatorTokenStore].
 func (s *Store) Tokens(ctx context.Context) ([]petcat.OperatorToken, error) {
-	return list(ctx, s, "read tokens", tokenInto, selectTokens+` ORDER BY id`)
+	return queryRows(s.reader(ctx, "read tokens"), scanToken, selectTokens)
 }
+
+const selectTokenByHash = `SELECT ` + tokenColumns + ` FROM operator_tokens WHERE hash = $1`
 
 // FindToken implements [petcat.OperatorTokenStore].
 func (s *Store) FindToken(ctx context.Context, token petcat.TokenHash) (petcat.OperatorToken, error) {
-	return read(ctx, s, "find token", func(c Conn) (petcat.OperatorToken, error) {
-		return one(c, tokenInto, petcat.ErrTokenInvalid(), selectTokens+` WHERE hash = ?`, token[:])
-	})
+	return queryRow(s.reader(ctx, "find token"), scanToken, petcat.ErrTokenInvalid(), selectTokenByHash, token[:])
+}
+
+const selectLiveToken = `SELECT ` + tokenColumns + ` FROM operator_tokens WHERE name = $1 AND revoked_at IS NULL`
+
+// liveToken returns the token with a name that was not revoked, or the error missing.
+func liveToken(c Conn, name petcat.OperatorName, missing error) (petcat.OperatorToken, error) {
+	return queryRow(c, scanToken, missing, selectLiveToken, string(name))
+}
+
+const insertToken = `
+	INSERT INTO operator_tokens (id, hash, name, role, created_at, expires_at, revoked_at)
+	VALUES ($1, $2, $3, $4, $5, $6, NULL)`
+
+// CreateToken implements [petcat.OperatorTokenStore].
+func (s *Store) CreateToken(
+	ctx context.Context, by petcat.Author, n petcat.NewToken,
+) (r petcat.Result[petcat.OperatorToken], err error) {
+	const action = "token.create"
+	tx, err := s.begin(ctx, Work{Doing: "create token"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedToken(tx, id, err)
+	}
+	if err := petcat.CheckExpiry(n.ExpiresAt, tx.now); err != nil {
+		return r, err
+	}
+	if err := tx.freeTokenName(n.Name); err != nil {
+		return r, err
+	}
+	tx.sequences.Token++
+	o := petcat.OperatorToken{
+		ID:        petcat.OperatorTokenID(tx.sequences.Token),
+		Name:      n.Name,
+		Role:      n.Role,
+		CreatedAt: tx.now,
+		ExpiresAt: stored(n.ExpiresAt),
+	}
+	err = tx.run(insertToken,
+		o.ID,
+		n.Hash[:],
+		o.Name,
+		o.Role,
+		o.CreatedAt.UnixMilli(),
+		millis(o.ExpiresAt),
+	)
+	if err != nil {
+		return r, err
+	}
+	d := detail{"role": o.Role}
+	if !o.ExpiresAt.IsZero() {
+		d["expires_at"] = o.ExpiresAt
+	}
+	if err := tx.log(by.Actor, action, o.String(), d); err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.OperatorToken]{Value: o}, tx.commitOnce(by, action, int64(o.ID))
+}
+
+const revokeToken = `UPDATE operator_tokens SET revoked_at = $1 WHERE id = $2`
+
+// freeTokenName revokes an expired token with the name. It returns an error if an active one has it.
+func (t *Tx) freeTokenName(name petcat.OperatorName) error {
+	o, err := liveToken(t, name, nil)
+	if err != nil || o.ID == 0 {
+		return err
+	}
+	if o.State(t.now) != petcat.KeyExpired {
+		return invalid("there is a token %s already; choose another name, or revoke that one first", string(name))
+	}
+	return t.run(revokeToken, t.now.UnixMilli(), o.ID)
 }
 
 // RevokeToken implements [petcat.OperatorTokenStore].
-func (s *Store) RevokeToken(ctx context.Context, by petcat.Actor, name petcat.OperatorName) (petcat.OperatorToken, error) {
-	return change(ctx, s, Work{Doing: "revoke token"}, func(t *Tx) (petcat.OperatorToken, error) {
-		o, err := one(t, tokenInto, notFound("there is no token %s that was not revoked", string(name)), liveToken, string(name))
-		if err != nil {
-			return o, err
-		}
-		o.RevokedAt = t.now
-		return o, t.write(entry{by, "token.revoke", o.String(), nil}, revokeToken, t.now.UnixMilli(), int64(o.ID))
-	})
+func (s *Store) RevokeToken(
+	ctx context.Context, by petcat.Author, name petcat.OperatorName,
+) (r petcat.Result[petcat.OperatorToken], err error) {
+	const action = "token.revoke"
+	tx, err := s.begin(ctx, Work{Doing: "revoke token"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	if id, err := tx.replays(by, action); id != 0 || err != nil {
+		return replayedToken(tx, id, err)
+	}
+	o, err := liveToken(tx, name, notFound("there is no token %s that was not revoked", string(name)))
+	if err != nil {
+		return r, err
+	}
+	o.RevokedAt = tx.now
+	if err := tx.run(revokeToken, o.RevokedAt.UnixMilli(), o.ID); err != nil {
+		return r, err
+	}
+	if err := tx.log(by.Actor, action, o.String(), nil); err != nil {
+		return r, err
+	}
+	return petcat.Result[petcat.OperatorToken]{Value: o}, tx.commitOnce(by, action, int64(o.ID))
 }

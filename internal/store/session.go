@@ -8,54 +8,128 @@ import (
 )
 
 // CreateLink implements [petcat.SessionStore].
-func (s *Store) CreateLink(ctx context.Context, by petcat.Actor, of petcat.Subject, link petcat.TokenHash) (time.Time, error) {
-	return change(ctx, s, Work{Doing: "create link"}, func(t *Tx) (time.Time, error) {
-		var err error
-		if of.Realm() == petcat.AccountRealm {
-			_, err = t.openAccount(of.Account)
-		} else if _, err = one(t, operatorInto, noOperator(of.Operator), operatorByName, string(of.Operator)); err == nil {
-			err = t.dropLinks(of)
-		}
-		if err != nil {
-			return time.Time{}, err
-		}
-		return t.createLink(entry{by, string(of.Realm()) + ".link", of.String(), nil}, of, link)
-	})
+func (s *Store) CreateLink(
+	ctx context.Context, by petcat.Author, of petcat.Subject, link petcat.TokenHash,
+) (r petcat.Result[petcat.Link], err error) {
+	action := string(of.Realm()) + ".link"
+	tx, err := s.begin(ctx, Work{Doing: "create link"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	ends, err := tx.replays(by, action)
+	if err != nil {
+		return r, err
+	}
+	if ends != 0 {
+		r.Value = petcat.Link{Of: of, EndsAt: time.UnixMilli(ends).UTC()}
+		r.Replayed = true
+		return r, nil
+	}
+	if of.Realm() == petcat.AccountRealm {
+		_, err = tx.openAccount(of.Account)
+	} else {
+		err = tx.replaceLinks(of)
+	}
+	if err != nil {
+		return r, err
+	}
+	made, err := tx.insertLink(of, link)
+	if err != nil {
+		return r, err
+	}
+	if err := tx.log(by.Actor, action, of.String(), nil); err != nil {
+		return r, err
+	}
+	// A link has no id. Its expiry is stored with the idempotency key, because a retry returns it.
+	return petcat.Result[petcat.Link]{Value: made}, tx.commitOnce(by, action, made.EndsAt.UnixMilli())
 }
 
-// createLink inserts a link, appends the audit entry e, and returns the link's expiry.
-func (t *Tx) createLink(e entry, of petcat.Subject, link petcat.TokenHash) (time.Time, error) {
-	const insert = `INSERT INTO sign_in_links (hash, operator_name, account_id, ends_at) VALUES (?, ?, ?, ?)`
-	endsAt := t.now.Add(petcat.LinkLife)
-	return endsAt, t.write(e, insert, link[:], string(of.Operator), int64(of.Account), endsAt.UnixMilli())
+// replaceLinks deletes the links of an operator, or returns an error if there is no such operator.
+func (t *Tx) replaceLinks(of petcat.Subject) error {
+	if _, err := findOperator(t, of.Operator); err != nil {
+		return err
+	}
+	return t.deleteLinks(of)
 }
 
-// dropLinks deletes all links of a subject.
-func (t *Tx) dropLinks(of petcat.Subject) error {
-	return t.exec(`DELETE FROM sign_in_links WHERE operator_name = ? AND account_id = ?`, string(of.Operator), int64(of.Account))
+const insertLink = `INSERT INTO sign_in_links (hash, operator_name, account_id, ends_at) VALUES ($1, $2, $3, $4)`
+
+// insertLink inserts a link of a subject that begins now.
+func (t *Tx) insertLink(of petcat.Subject, link petcat.TokenHash) (petcat.Link, error) {
+	made := petcat.Link{Of: of, EndsAt: t.now.Add(petcat.LinkLife)}
+	return made, t.run(insertLink, link[:], of.Operator, of.Account, made.EndsAt.UnixMilli())
+}
+
+const deleteLinks = `DELETE FROM sign_in_links WHERE operator_name = $1 AND account_id = $2`
+
+// deleteLinks deletes all links of a subject.
+func (t *Tx) deleteLinks(of petcat.Subject) error {
+	return t.run(deleteLinks, of.Operator, of.Account)
+}
+
+const (
+	useLink = `
+		DELETE FROM sign_in_links WHERE hash = $1 AND ends_at > $2
+		RETURNING operator_name, account_id`
+
+	insertSession = `
+		INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at)
+		VALUES ($1, $2, $3, $4, $4)`
+)
+
+func scanSubject(row Row) (of petcat.Subject, err error) {
+	err = row.Scan(&of.Operator, &of.Account)
+	return of, err
 }
 
 // SignIn implements [petcat.SessionStore].
-func (s *Store) SignIn(ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash) (petcat.Session, error) {
-	const (
-		use    = `DELETE FROM sign_in_links WHERE hash = ? AND ends_at > ? RETURNING operator_name, account_id`
-		insert = `INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at) VALUES (?, ?, ?, ?, ?)`
-	)
-	into := func(of *petcat.Subject) []any { return []any{(*string)(&of.Operator), (*int64)(&of.Account)} }
+func (s *Store) SignIn(
+	ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash,
+) (petcat.Session, error) {
 	if err := s.checkLink(ctx, link); err != nil {
 		return petcat.Session{}, err
 	}
-	return change(ctx, s, Work{Doing: "sign in"}, func(t *Tx) (found petcat.Session, err error) {
-		of, err := one(t, into, petcat.ErrLinkInvalid(), use, link[:], t.now.UnixMilli())
-		if err == nil {
-			err = t.write(entry{of.Actor(), string(realm) + ".sign_in", of.String(), nil},
-				insert, session[:], string(of.Operator), int64(of.Account), t.now.UnixMilli(), t.now.UnixMilli())
-		}
-		if err == nil { // a link of the other realm stays: an error undoes all of this
-			found, err = findSession(t, realm, session, t.now, petcat.ErrLinkInvalid())
-		}
-		return found, err
-	})
+	tx, err := s.begin(ctx, Work{Doing: "sign in"})
+	if err != nil {
+		return petcat.Session{}, err
+	}
+	defer tx.Rollback() // a link of the other realm stays
+	now := tx.now.UnixMilli()
+	of, err := queryRow(tx, scanSubject, petcat.ErrLinkInvalid(), useLink, link[:], now)
+	if err != nil {
+		return petcat.Session{}, err
+	}
+	if err := tx.run(insertSession, session[:], of.Operator, of.Account, now); err != nil {
+		return petcat.Session{}, err
+	}
+	found, err := findSession(tx, realm, session, tx.now, petcat.ErrLinkInvalid())
+	if err != nil {
+		return petcat.Session{}, err
+	}
+	if err := tx.log(of.Actor(), string(realm)+".sign_in", of.String(), nil); err != nil {
+		return petcat.Session{}, err
+	}
+	if err := tx.Commit(); err != nil {
+		return petcat.Session{}, err
+	}
+	return found, nil
+}
+
+const selectSession = `
+	SELECT s.operator_name, coalesce(o.role, ''), s.account_id, s.created_at, s.seen_at
+	FROM sessions AS s LEFT JOIN operators AS o ON o.name = s.operator_name
+	WHERE s.hash = $1`
+
+func scanSession(row Row) (s petcat.Session, err error) {
+	err = row.Scan(
+		&s.Operator,
+		&s.Role,
+		&s.Account.ID,
+		(*moment)(&s.CreatedAt),
+		(*moment)(&s.SeenAt),
+	)
+	return s, err
 }
 
 const countLinks = `SELECT count(*) FROM sign_in_links WHERE hash = $1 AND ends_at > $2`
@@ -72,50 +146,76 @@ func (s *Store) checkLink(ctx context.Context, link petcat.TokenHash) error {
 
 // FindSession implements [petcat.SessionStore].
 func (s *Store) FindSession(ctx context.Context, realm petcat.Realm, session petcat.TokenHash) (petcat.Session, error) {
-	return read(ctx, s, "find session", func(c Conn) (petcat.Session, error) {
-		return findSession(c, realm, session, Now(s.clock), petcat.ErrNotSignedIn())
-	})
+	return findSession(s.reader(ctx, "find session"), realm, session, Now(s.clock), petcat.ErrNotSignedIn())
 }
 
-// findSession returns a session with its operator or account, or the error missing.
-func findSession(c Conn, realm petcat.Realm, session petcat.TokenHash, now time.Time, missing error) (petcat.Session, error) {
-	const query = `SELECT s.operator_name, coalesce(o.role, ''), s.account_id, s.created_at, s.seen_at
-		FROM sessions AS s LEFT JOIN operators AS o ON o.name = s.operator_name WHERE s.hash = ?`
-	into := func(s *petcat.Session) []any {
-		return []any{(*string)(&s.Operator), (*string)(&s.Role), (*int64)(&s.Account.ID), (*moment)(&s.CreatedAt), (*moment)(&s.SeenAt)}
+// findSession returns a session of a realm with its operator or account, or the error missing.
+func findSession(
+	c Conn, realm petcat.Realm, session petcat.TokenHash, now time.Time, missing error,
+) (petcat.Session, error) {
+	s, err := queryRow(c, scanSession, missing, selectSession, session[:])
+	if err != nil {
+		return petcat.Session{}, err
 	}
-	found, err := one(c, into, missing, query, session[:])
-	if err == nil && found.Account.ID != 0 {
-		found.Account, err = findAccount(c, found.Account.ID)
+	if s.Account.ID != 0 {
+		s.Account, err = findAccount(c, s.Account.ID)
+		if err != nil {
+			return petcat.Session{}, err
+		}
 	}
-	if err == nil && (found.Subject().Realm() != realm || found.Ended(now) || found.Account.Closed()) {
-		err = missing
+	if s.Subject().Realm() != realm || s.Ended(now) || s.Account.Closed() {
+		return petcat.Session{}, missing
 	}
-	return found, err
+	return s, nil
 }
+
+const touchSession = `UPDATE sessions SET seen_at = $1 WHERE hash = $2`
 
 // TouchSession implements [petcat.SessionStore].
 func (s *Store) TouchSession(ctx context.Context, session petcat.TokenHash) error {
-	return s.exec(ctx, "touch session", `UPDATE sessions SET seen_at = ? WHERE hash = ?`, Now(s.clock).UnixMilli(), session[:])
+	return s.exec(ctx, "touch session", touchSession, Now(s.clock).UnixMilli(), session[:])
 }
+
+const deleteSession = `DELETE FROM sessions WHERE hash = $1`
 
 // SignOut implements [petcat.SessionStore].
 func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
-	return s.exec(ctx, "sign out", `DELETE FROM sessions WHERE hash = ?`, session[:])
+	return s.exec(ctx, "sign out", deleteSession, session[:])
 }
 
+// signedOut is stored with the idempotency key of a sign-out everywhere, which has no resource.
+const signedOut = 1
+
 // SignOutEverywhere implements [petcat.SessionStore].
-func (s *Store) SignOutEverywhere(ctx context.Context, by petcat.Actor, of petcat.Subject) (int64, error) {
-	return change(ctx, s, Work{Doing: "sign out everywhere"}, func(t *Tx) (int64, error) {
-		ended, err := t.endSessions(of)
-		if err != nil {
-			return 0, err
-		}
-		return ended, t.record(by, string(of.Realm())+".sign_out", detail{"sessions": ended}, of.String())
-	})
+func (s *Store) SignOutEverywhere(
+	ctx context.Context, by petcat.Author, of petcat.Subject,
+) (ended petcat.Result[int64], err error) {
+	action := string(of.Realm()) + ".sign_out"
+	tx, err := s.begin(ctx, Work{Doing: "sign out everywhere"})
+	if err != nil {
+		return ended, err
+	}
+	defer tx.Rollback()
+	id, err := tx.replays(by, action)
+	if err != nil {
+		return ended, err
+	}
+	if id != 0 {
+		return petcat.Result[int64]{Replayed: true}, nil
+	}
+	ended.Value, err = tx.endSessions(of)
+	if err != nil {
+		return ended, err
+	}
+	if err := tx.log(by.Actor, action, of.String(), detail{"sessions": ended.Value}); err != nil {
+		return ended, err
+	}
+	return ended, tx.commitOnce(by, action, signedOut)
 }
+
+const deleteSessions = `DELETE FROM sessions WHERE operator_name = $1 AND account_id = $2`
 
 // endSessions ends all sessions of a subject, and returns their number.
 func (t *Tx) endSessions(of petcat.Subject) (int64, error) {
-	return t.Exec(`DELETE FROM sessions WHERE operator_name = ? AND account_id = ?`, string(of.Operator), int64(of.Account))
+	return t.Exec(deleteSessions, of.Operator, of.Account)
 }

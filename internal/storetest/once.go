@@ -179,7 +179,8 @@ func testManagedOnce(t *testing.T, open Open) {
 // managed makes a change of the data of [fixture.stage].
 type managed func(t *testing.T, s Store, by petcat.Author) (value any, replayed bool, err error)
 
-// stage creates an account with a banned key and a pending plan request, and another account.
+// stage creates an account with a banned key and a pending plan request, another account, an
+// operator with a session, and a token.
 func (f *fixture) stage(t *testing.T) {
 	t.Helper()
 	a := f.account(t, "zoo")
@@ -192,14 +193,21 @@ func (f *fixture) stage(t *testing.T) {
 	asked, err := petcat.ParseNewPlanRequest(a.ID, "pro", "we grow")
 	must(t, asked, err)
 	must2(t)(f.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), asked))
+	f.operator(t, "cleo", "admin", token(1))
+	must2(t)(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(2)))
+	ci := petcat.NewToken{Name: "ci", Role: petcat.RoleAdmin, Hash: token(3)}
+	must2(t)(f.CreateToken(t.Context(), petcat.By(operator), ci))
 }
+
+// own returns the seed of an author's secrets.
+func own(by petcat.Author) byte { return byte(100 + len(by.Actor)) }
 
 // manageds are the changes of all operations that have an author.
 func manageds() map[string]managed {
 	return map[string]managed{
 		"create key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
-			n, _, err := generator(7).NewKey(1, petcat.KeyTerms{}, noon)
+			n, _, err := generator(uint64(own(by))).NewKey(1, petcat.KeyTerms{}, noon)
 			must(t, n, err)
 			r, err := s.CreateKey(t.Context(), by, n)
 			return r.Value, r.Replayed, err
@@ -255,6 +263,42 @@ func manageds() map[string]managed {
 			t.Helper()
 			r, err := s.DeclinePlanRequest(t.Context(), by, 1)
 			return r.Value, r.Replayed, err
+		},
+		"create operator": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.CreateOperator(t.Context(), by, "dora", petcat.RoleViewer, token(10))
+			return r.Value, r.Replayed, err
+		},
+		"remove operator": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.RemoveOperator(t.Context(), by, "cleo")
+			return r.Value, r.Replayed, err
+		},
+		"create token": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			deploy := petcat.NewToken{Name: "deploy", Role: petcat.RoleViewer, Hash: token(own(by))}
+			r, err := s.CreateToken(t.Context(), by, deploy)
+			return r.Value, r.Replayed, err
+		},
+		"revoke token": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.RevokeToken(t.Context(), by, "ci")
+			return r.Value, r.Replayed, err
+		},
+		"create link of an operator": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.CreateLink(t.Context(), by, petcat.Subject{Operator: "cleo"}, token(own(by)))
+			return r.Value, r.Replayed, err
+		},
+		"create link of an account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.CreateLink(t.Context(), by, petcat.Subject{Account: 1}, token(own(by)))
+			return r.Value, r.Replayed, err
+		},
+		"sign out everywhere": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.SignOutEverywhere(t.Context(), by, petcat.Subject{Operator: "cleo"})
+			return nil, r.Replayed, err // a retry ends no session
 		},
 		"lift ban": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
 			t.Helper()

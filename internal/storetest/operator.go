@@ -39,9 +39,11 @@ func testOperators(t *testing.T, open Open) {
 	must2(t)(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(11)))
 	bob.LinkEndsAt, bob.Sessions = time.Time{}, 1
 	wantEqual(t, "all operators", []petcat.Operator{ada, bob}, f.operators(t))
-	must(t, 0, f.RemoveOperator(t.Context(), operator, "bob"))
+	removed, err := value(f.RemoveOperator(t.Context(), petcat.By(operator), "bob"))
+	wantEqual(t, "the removed operator", "bob", must(t, removed, err))
 	wantEqual(t, "all operators", []petcat.Operator{ada}, f.operators(t))
-	wantCode(t, f.RemoveOperator(t.Context(), operator, "bob"), petcat.CodeNotFound)
+	_, err = f.RemoveOperator(t.Context(), petcat.By(operator), "bob")
+	wantCode(t, err, petcat.CodeNotFound)
 
 	wantEqual(t, "audit entries", []string{
 		"cli:ada operator.create operator bob {\"role\":\"viewer\"}", "cli:ada operator.create operator ada {\"role\":\"admin\"}",
@@ -53,7 +55,9 @@ func testOperators(t *testing.T, open Open) {
 func testTokens(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(name string, expiresAt time.Time, hash petcat.TokenHash) (petcat.OperatorToken, error) {
-		return f.CreateToken(t.Context(), operator, petcat.OperatorName(name), petcat.RoleViewer, expiresAt, hash)
+		return value(f.CreateToken(t.Context(), petcat.By(operator), petcat.NewToken{
+			Name: petcat.OperatorName(name), Role: petcat.RoleViewer, ExpiresAt: expiresAt, Hash: hash,
+		}))
 	}
 	end := noon.Add(time.Hour)
 	first, err := create("ci", end, token(1))
@@ -70,10 +74,10 @@ func testTokens(t *testing.T, open Open) {
 	f.clock.Advance(time.Hour)
 	second, err := create("ci", time.Time{}, token(3)) // the first has expired
 	must(t, second, err)
-	revoked, err := f.RevokeToken(t.Context(), operator, "ci")
+	revoked, err := value(f.RevokeToken(t.Context(), petcat.By(operator), "ci"))
 	second.RevokedAt = f.now()
 	wantEqual(t, "the revoked token", second, must(t, revoked, err))
-	_, err = f.RevokeToken(t.Context(), operator, "ci")
+	_, err = f.RevokeToken(t.Context(), petcat.By(operator), "ci")
 	wantCode(t, err, petcat.CodeNotFound)
 	third, err := create("ci", time.Time{}, token(4))
 	must(t, third, err)

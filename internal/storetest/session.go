@@ -33,8 +33,8 @@ func startSignIn(t *testing.T, open Open, realm petcat.Realm) signInFixture {
 
 func (f signInFixture) link(link petcat.TokenHash) {
 	f.t.Helper()
-	end, err := f.CreateLink(f.t.Context(), operator, f.of, link)
-	wantEqual(f.t, "the link's expiry", f.now().Add(petcat.LinkLife), must(f.t, end, err))
+	made, err := value(f.CreateLink(f.t.Context(), petcat.By(operator), f.of, link))
+	wantEqual(f.t, "the link", petcat.Link{Of: f.of, EndsAt: f.now().Add(petcat.LinkLife)}, must(f.t, made, err))
 }
 
 func (f signInFixture) wantNoLink(link petcat.TokenHash) {
@@ -101,11 +101,11 @@ func testSessions(t *testing.T, open Open) {
 		f := startSignIn(t, open, petcat.OperatorRealm)
 		f.signIn(1)
 		f.link(token(2))
-		must(t, 0, f.RemoveOperator(t.Context(), operator, "ada"))
+		must2(t)(f.RemoveOperator(t.Context(), petcat.By(operator), "ada"))
 		f.operator(t, "ada", "admin", token(3)) // a namesake
 		f.wantSession(token(1), petcat.CodeNotFound)
 		f.wantNoLink(token(2))
-		_, err := f.CreateLink(t.Context(), operator, petcat.Subject{Operator: "bob"}, token(4))
+		_, err := f.CreateLink(t.Context(), petcat.By(operator), petcat.Subject{Operator: "bob"}, token(4))
 		wantCode(t, err, petcat.CodeNotFound)
 	})
 	t.Run("closing an account ends its sessions", func(t *testing.T) {
@@ -116,7 +116,7 @@ func testSessions(t *testing.T, open Open) {
 		f.wantSession(token(1), petcat.CodeNotFound)
 		f.wantNoLink(token(2))
 		for id, want := range map[petcat.AccountID]petcat.Code{f.of.Account: petcat.CodeInvalidField, 99: petcat.CodeNotFound} {
-			_, err := f.CreateLink(t.Context(), operator, petcat.Subject{Account: id}, token(3))
+			_, err := f.CreateLink(t.Context(), petcat.By(operator), petcat.Subject{Account: id}, token(3))
 			wantCode(t, err, want)
 		}
 	})
@@ -202,10 +202,20 @@ func testSignOut(f signInFixture) {
 	must(f.t, 0, f.SignOut(f.t.Context(), token(1)))
 	f.wantSession(token(1), petcat.CodeNotFound)
 	f.wantSession(token(2), "")
-	ended, err := f.SignOutEverywhere(f.t.Context(), f.of.Actor(), f.of)
+	ended, err := value(f.SignOutEverywhere(f.t.Context(), petcat.By(f.of.Actor()), f.of))
 	wantEqual(f.t, "ended sessions", int64(2), must(f.t, ended, err))
 	f.wantSession(token(2), petcat.CodeNotFound)
 	f.wantSession(token(3), petcat.CodeNotFound)
 	lines := f.auditLines(f.t)
 	wantEqual(f.t, "the last audit entry", string(f.of.Actor())+" "+string(f.of.Realm())+".sign_out "+f.of.String()+` {"sessions":2}`, lines[len(lines)-1])
+
+	// A retry ends no session that was started since.
+	by := petcat.Author{Actor: f.of.Actor(), Key: "k", Request: "sign out"}
+	f.signIn(4)
+	ended, err = value(f.SignOutEverywhere(f.t.Context(), by, f.of))
+	wantEqual(f.t, "ended sessions", int64(1), must(f.t, ended, err))
+	f.signIn(5)
+	retry, err := f.SignOutEverywhere(f.t.Context(), by, f.of)
+	wantEqual(f.t, "the retry", petcat.Result[int64]{Replayed: true}, must(f.t, retry, err))
+	f.wantSession(token(5), "")
 }

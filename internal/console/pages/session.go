@@ -138,7 +138,7 @@ func (x *Exchange) signOut() error {
 
 // SignOutEverywhere ends all sessions of the signed-in user.
 func (x *Exchange) SignOutEverywhere() error {
-	_, err := x.site.Store.SignOutEverywhere(x.R.Context(), x.Actor(), x.Session.Subject())
+	_, err := x.site.Store.SignOutEverywhere(x.R.Context(), x.Author(), x.Session.Subject())
 	return x.leave(err)
 }
 
