@@ -31,6 +31,7 @@ type NodeStore interface {
 	// Nodes returns the running nodes by their labels.
 	Nodes(ctx context.Context) ([]Node, error)
 	// DrainNode drains or resumes a node by its label, with an audit entry. It takes effect
-	// with the node's next heartbeat.
-	DrainNode(ctx context.Context, by Actor, label string, drained bool) error
+	// with the node's next heartbeat. It returns an [Error] with [CodeNotFound] if no node with
+	// the label is running.
+	DrainNode(ctx context.Context, by Author, label string, drained bool) (Result[Node], error)
 }

@@ -7,13 +7,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petcat"
 	"petcat/internal/config"
 )
 
 func (p *program) nodeCommand() *cobra.Command {
 	drain := func(cmd *cobra.Command, drained bool, done string) *cobra.Command {
 		return p.managing(cmd, func(c *call) error {
-			return c.done(c.DrainNode(c.ctx(), actor(), c.args[0], drained), record{kv("label", c.args[0]), kv("drained", drained)}, done, c.args[0])
+			changed, err := c.DrainNode(c.ctx(), petcat.By(actor()), c.args[0], drained)
+			n := changed.Value
+			return c.done(err, record{kv("label", n.Label), kv("drained", n.Drained)}, done, n.Label)
 		})
 	}
 	return parent(&cobra.Command{
@@ -89,7 +92,8 @@ within seconds. After the time in --for, or petcat log-level reset, each node's 
 // setLogLevel sets the level for the time in --for, or resets it.
 func (c *call) setLogLevel(text string) error {
 	if text == resetLevel {
-		return c.SetLogLevel(c.ctx(), actor(), slog.LevelInfo, time.Time{})
+		_, err := c.SetLogLevel(c.ctx(), petcat.By(actor()), slog.LevelInfo, time.Time{})
+		return err
 	}
 	level, err := config.ParseLogLevel(text)
 	if err != nil {
@@ -102,5 +106,6 @@ func (c *call) setLogLevel(text string) error {
 	if err != nil {
 		return err
 	}
-	return c.SetLogLevel(c.ctx(), actor(), level, c.now().Add(length))
+	_, err = c.SetLogLevel(c.ctx(), petcat.By(actor()), level, c.now().Add(length))
+	return err
 }

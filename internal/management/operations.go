@@ -406,9 +406,19 @@ func listNodes(c *call) (any, error) { return all(c.Store.Nodes(c.ctx())) }
 
 func drain(drained bool) operation {
 	return func(c *call) (any, error) {
-		label := c.r.PathValue("label")
-		err := c.Store.DrainNode(c.ctx(), c.actor(), label, drained)
-		return representation.Record{representation.KV("label", label), representation.KV("drained", drained)}, err
+		by, err := c.author(nil)
+		if err != nil {
+			return nil, err
+		}
+		changed, err := c.Store.DrainNode(c.ctx(), by, c.r.PathValue("label"), drained)
+		if err != nil {
+			return nil, err
+		}
+		if changed.Replayed {
+			c.replayed()
+		}
+		n := changed.Value
+		return representation.Record{representation.KV("label", n.Label), representation.KV("drained", n.Drained)}, nil
 	}
 }
 

@@ -31,9 +31,7 @@ func TestDrainedNode(t *testing.T) {
 		drained bool
 		state   string
 	}{{true, "drained"}, {false, "ready"}} {
-		if err := n.store.DrainNode(t.Context(), "test", "web", c.drained); err != nil {
-			t.Fatal(err)
-		}
+		must(n.store.DrainNode(t.Context(), petcat.By("test"), "web", c.drained))
 		n.beat(t.Context()) // reads that it is drained
 		n.beat(t.Context()) // writes its new state
 		if r, ready := n.readiness(); r.Status != c.state || ready == c.drained {

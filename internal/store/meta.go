@@ -80,19 +80,58 @@ func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time
 	return l.Level, l.Until, err
 }
 
-// SetLogLevel overrides the minimum level of log lines of all nodes until the given time. A time
-// in the past ends the override. It adds an audit entry, because a level can hide log lines.
-func (s *Store) SetLogLevel(ctx context.Context, by petcat.Actor, level slog.Level, until time.Time) error {
-	until = stored(until)
-	return s.Change(ctx, "set the log level", func(t *Tx) error {
-		text, err := json.Marshal(logLevel{level, until})
-		if err != nil {
-			return err
-		}
-		e := entry{by, "log.set_level", "log", detail{"level": level.String(), "until": until.Format(time.RFC3339)}}
-		if !t.now.Before(until) {
-			e.action, e.detail = "log.reset_level", nil
-		}
-		return t.write(e, setNote, logLevelNote, string(text))
-	})
+const selectLogLevel = `SELECT value FROM meta WHERE name = 'log_level'`
+
+func scanLogLevel(row Row) (l logLevel, err error) {
+	var text string
+	if err := row.Scan(&text); err != nil {
+		return l, err
+	}
+	err = json.Unmarshal([]byte(text), &l)
+	return l, err
+}
+
+// logLevelID is stored with an idempotency key, because there is one log level and it has no id.
+const logLevelID = 1
+
+// SetLogLevel overrides the minimum level of log lines of all nodes until a time. A time in the past
+// ends the override. It adds an audit entry, because a level can hide log lines.
+func (s *Store) SetLogLevel(
+	ctx context.Context, by petcat.Author, level slog.Level, until time.Time,
+) (r petcat.Result[slog.Level], err error) {
+	const action = "log.set_level"
+	l := logLevel{level, stored(until)}
+	text, err := json.Marshal(l)
+	if err != nil {
+		return r, err
+	}
+	tx, err := s.begin(ctx, Work{Doing: "set the log level"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	id, err := tx.replays(by, action)
+	if err != nil {
+		return r, err
+	}
+	if id != 0 {
+		l, err := queryRow(tx, scanLogLevel, nil, selectLogLevel)
+		return petcat.Result[slog.Level]{Value: l.Level, Replayed: true}, err
+	}
+	if err := tx.run(setNote, logLevelNote, string(text)); err != nil {
+		return r, err
+	}
+	if err := tx.logLevelChange(by.Actor, l); err != nil {
+		return r, err
+	}
+	return petcat.Result[slog.Level]{Value: l.Level}, tx.commitOnce(by, action, logLevelID)
+}
+
+// logLevelChange appends the audit entry of a new log level.
+func (t *Tx) logLevelChange(by petcat.Actor, l logLevel) error {
+	if !t.now.Before(l.Until) {
+		return t.log(by, "log.reset_level", "log", nil)
+	}
+	d := detail{"level": l.Level.String(), "until": l.Until.Format(time.RFC3339)}
+	return t.log(by, "log.set_level", "log", d)
 }

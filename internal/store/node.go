@@ -76,14 +76,67 @@ func (s *Store) RemoveNode(ctx context.Context, id string) error {
 	return s.exec(ctx, "delete a node", `DELETE FROM nodes WHERE id = ?`, id)
 }
 
+func scanNode(row Row) (n petcat.Node, err error) {
+	err = row.Scan(
+		&n.ID,
+		&n.Label,
+		&n.Version,
+		&n.Host,
+		&n.AdminURL,
+		&n.ConsoleURL,
+		&n.PublicURL,
+		&n.State,
+		(*moment)(&n.Since),
+		&n.Drained,
+	)
+	return n, err
+}
+
+// runningNode returns the running node with a label.
+func runningNode(c Conn, d Dialect, label string) (petcat.Node, error) {
+	missing := notFound("there is no running node %q", label)
+	query := runningNodes + `label = $1 AND ` + d.age() + ` <= $2`
+	return queryRow(c, scanNode, missing, query, label, nodeSilence.Milliseconds())
+}
+
+// nodeID is stored with an idempotency key, because the ids of nodes are texts. The request contains
+// the label.
+const nodeID = 1
+
+const drainNode = `UPDATE nodes SET drained = $1 WHERE id = $2`
+
 // DrainNode implements [petcat.NodeStore].
-func (s *Store) DrainNode(ctx context.Context, by petcat.Actor, label string, drained bool) error {
-	action := map[bool]string{true: "node.drain", false: "node.resume"}[drained]
-	return s.Change(ctx, "drain a node", func(t *Tx) error {
-		n, err := one(t, nodeInto, notFound("there is no running node %q", label), runningNodes+`label = ? AND `+s.dialect.age()+` <= ?`, label, nodeSilence.Milliseconds())
-		if err != nil || n.Drained == drained {
-			return err
+func (s *Store) DrainNode(
+	ctx context.Context, by petcat.Author, label string, drained bool,
+) (r petcat.Result[petcat.Node], err error) {
+	action := "node.resume"
+	if drained {
+		action = "node.drain"
+	}
+	tx, err := s.begin(ctx, Work{Doing: "drain a node"})
+	if err != nil {
+		return r, err
+	}
+	defer tx.Rollback()
+	id, err := tx.replays(by, action)
+	if err != nil {
+		return r, err
+	}
+	n, err := runningNode(tx, s.dialect, label)
+	if err != nil {
+		return r, err
+	}
+	if id != 0 {
+		return petcat.Result[petcat.Node]{Value: n, Replayed: true}, nil
+	}
+	if n.Drained != drained {
+		n.Drained = drained
+		if err := tx.run(drainNode, n.Drained, n.ID); err != nil {
+			return r, err
 		}
-		return t.write(entry{by, action, "node " + label, nil}, `UPDATE nodes SET drained = ? WHERE id = ?`, drained, n.ID)
-	})
+		if err := tx.log(by.Actor, action, "node "+label, nil); err != nil {
+			return r, err
+		}
+	}
+	return petcat.Result[petcat.Node]{Value: n}, tx.commitOnce(by, action, nodeID)
 }

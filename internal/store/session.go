@@ -183,8 +183,8 @@ func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
 	return s.exec(ctx, "sign out", deleteSession, session[:])
 }
 
-// signedOut is stored with the idempotency key of a sign-out everywhere, which has no resource.
-const signedOut = 1
+// signOutID is stored with an idempotency key, because signing out has no resource.
+const signOutID = 1
 
 // SignOutEverywhere implements [petcat.SessionStore].
 func (s *Store) SignOutEverywhere(
@@ -210,7 +210,7 @@ func (s *Store) SignOutEverywhere(
 	if err := tx.log(by.Actor, action, of.String(), detail{"sessions": ended.Value}); err != nil {
 		return ended, err
 	}
-	return ended, tx.commitOnce(by, action, signedOut)
+	return ended, tx.commitOnce(by, action, signOutID)
 }
 
 const deleteSessions = `DELETE FROM sessions WHERE operator_name = $1 AND account_id = $2`

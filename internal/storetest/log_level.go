@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"petcat"
 )
 
 // testLogLevel: all processes read the last level, and changes are in the audit log.
@@ -19,11 +21,13 @@ func testLogLevel(t *testing.T, open Open) {
 	}
 	wants(0, time.Time{})
 	hour, minute := f.now().Add(time.Hour), f.now().Add(time.Minute)
-	must(t, 0, f.SetLogLevel(ctx, operator, slog.LevelWarn, hour))
+	by := petcat.By(operator)
+	set, err := value(f.SetLogLevel(ctx, by, slog.LevelWarn, hour))
+	wantEqual(t, "the result", slog.LevelWarn, must(t, set, err))
 	wants(slog.LevelWarn, hour)
-	must(t, 0, other.SetLogLevel(ctx, operator, slog.LevelDebug, minute))
+	must2(t)(other.SetLogLevel(ctx, by, slog.LevelDebug, minute))
 	wants(slog.LevelDebug, minute)
-	must(t, 0, f.SetLogLevel(ctx, operator, 0, time.Time{}))
+	must2(t)(f.SetLogLevel(ctx, by, 0, time.Time{}))
 	wants(0, time.Time{})
 
 	var got []string

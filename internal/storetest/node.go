@@ -51,12 +51,12 @@ func testRunningNodes(t *testing.T, open Open) {
 	}
 	wantEqual(t, "the time of the same state", after.Since, beat(f.Store, "a", "web", "ready")[1].Since)
 
-	wantCode(t, f.DrainNode(t.Context(), operator, "nobody", true), petcat.CodeNotFound)
+	_, err := f.DrainNode(t.Context(), petcat.By(operator), "nobody", true)
+	wantCode(t, err, petcat.CodeNotFound)
 	for _, drained := range []bool{true, true, false} {
 		beat(other, "b", "db", "ready") // else its row may be too old on a slow machine
-		if err := f.DrainNode(t.Context(), operator, "web", drained); err != nil {
-			t.Fatal(err)
-		}
+		n, err := value(f.DrainNode(t.Context(), petcat.By(operator), "web", drained))
+		wantEqual(t, "the result", drained, must(t, n, err).Drained)
 		wantEqual(t, "drained", drained, beat(f.Store, "a", "web", "ready")[1].Drained)
 	}
 	entries := f.audit(t)

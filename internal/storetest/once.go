@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -180,7 +181,7 @@ func testManagedOnce(t *testing.T, open Open) {
 type managed func(t *testing.T, s Store, by petcat.Author) (value any, replayed bool, err error)
 
 // stage creates an account with a banned key and a pending plan request, another account, an
-// operator with a session, and a token.
+// operator with a session, a token, and a node.
 func (f *fixture) stage(t *testing.T) {
 	t.Helper()
 	a := f.account(t, "zoo")
@@ -197,6 +198,7 @@ func (f *fixture) stage(t *testing.T) {
 	must2(t)(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(2)))
 	ci := petcat.NewToken{Name: "ci", Role: petcat.RoleAdmin, Hash: token(3)}
 	must2(t)(f.CreateToken(t.Context(), petcat.By(operator), ci))
+	must2(t)(f.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"}))
 }
 
 // own returns the seed of an author's secrets.
@@ -299,6 +301,17 @@ func manageds() map[string]managed {
 			t.Helper()
 			r, err := s.SignOutEverywhere(t.Context(), by, petcat.Subject{Operator: "cleo"})
 			return nil, r.Replayed, err // a retry ends no session
+		},
+		"drain node": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			must2(t)(s.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"})) // it may be slow
+			r, err := s.DrainNode(t.Context(), by, "web", true)
+			return r.Value, r.Replayed, err
+		},
+		"set the log level": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.SetLogLevel(t.Context(), by, slog.LevelDebug, noon.Add(time.Hour))
+			return r.Value, r.Replayed, err
 		},
 		"lift ban": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
