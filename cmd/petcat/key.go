@@ -33,7 +33,8 @@ code is 75.`,
 		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap ends,
 and share the same counts; with --overlap 0, the old key stops working immediately. The
 new key gets the old key's label and lifetime, and is read-only if the old key is. If the
-new key cannot be printed, the rotation is undone, and the exit code is 75.`,
+new key cannot be printed, its secret is lost, and the exit code is 75: rotate the new key
+to get another secret. The old key works until its overlap ends.`,
 	}, rotateKey)
 	rotate.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
 	revoke := p.managing(&cobra.Command{Use: "revoke KEY_ID", Short: "Permanently revoke a key"}, revokeKey)
@@ -220,8 +221,8 @@ func rotateKey(c *call) error {
 			record:   append(c.keyRecord(k), record{kv("key", secret.Reveal()), kv("replaces", old.ID), kv("replaced_until", rotated.ExpiresAt)}...),
 			sentence: fmt.Sprintf("%s replaces %s, which works until %s. Store it now: it will not be shown again.", k.ID, old.ID, timestamp(rotated.ExpiresAt)),
 			secret:   secret.Reveal(),
-			undo:     func() error { return c.UndoRotation(c.ctx(), petcat.By(actor()), old) },
-			remedy:   fmt.Sprintf("rotate %s to get another secret", k.ID),
+			lost: fmt.Sprintf("%s was rotated and works until %s, and the secret of its successor %s is lost; "+
+				"to get another secret, run: petcat key rotate %[3]s", old.ID, timestamp(rotated.ExpiresAt), k.ID),
 		}, nil
 	})
 }

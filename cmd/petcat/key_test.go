@@ -24,7 +24,6 @@ func TestUnprintableSecrets(t *testing.T) {
 	defer func() { must(t, null.Close()) }()
 	for _, c := range []struct{ command, list, want string }{
 		{"key create acme", "key list", `"revoked"`},
-		{"key rotate key_1 --overlap 0", "key list", `"successor": null`},
 		{"operator create ada --role admin", "operator list", "[]"},
 		{"operator token create ci --role admin", "operator token list", `"revoked"`},
 	} {
@@ -48,6 +47,39 @@ func TestUnprintableSecrets(t *testing.T) {
 	for i, k := range keys {
 		if active := k.State == petcat.KeyActive; active != (i == 0) {
 			t.Errorf("key_%d is %s", i+1, k.State)
+		}
+	}
+}
+
+// TestUnprintableRotation: a rotation whose secret cannot be printed is not undone. Rotating the
+// successor gives another secret, while the old key still works.
+func TestUnprintableRotation(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	openAccount(t, data, "acme")
+	mustRun(t, "key", "create", "acme", "--data", data)
+	var errs bytes.Buffer
+	code := run(t.Context(), []string{"key", "rotate", "key_1", "--data", data}, nil, strings.NewReader(""), fullDisk{}, &errs)
+	if code != exitTryLater {
+		t.Errorf("exit code %d, want %d", code, exitTryLater)
+	}
+	for _, part := range []string{
+		"key_1 was rotated and works until ",
+		"the secret of its successor key_2 is lost",
+		"run: petcat key rotate key_2\n",
+	} {
+		if !strings.Contains(errs.String(), part) {
+			t.Errorf("stderr lacks %q: %s", part, errs.String())
+		}
+	}
+	mustRun(t, "key", "rotate", "key_2", "--data", data)
+	var keys []struct {
+		State     petcat.KeyState
+		Successor string
+	}
+	must(t, json.Unmarshal([]byte(mustRun(t, "key", "list", "acme", "--json", "--data", data)), &keys))
+	for i, successor := range []string{"key_2", "key_3", ""} {
+		if keys[i].State != petcat.KeyActive || keys[i].Successor != successor {
+			t.Errorf("key_%d is %s, with the successor %q", i+1, keys[i].State, keys[i].Successor)
 		}
 	}
 }

@@ -130,14 +130,16 @@ type secretive struct {
 	record   record // with the secret
 	sentence string // for people, before the secret
 	secret   string
-	// undo is called if the secret could not be printed. If undo fails, too, remedy tells the
-	// user how to undo it.
+	// undo is called if the secret could not be printed. If undo also fails, remedy tells the user
+	// how to undo it.
 	undo   func() error
 	remedy string
+	// lost is for a change that is not undone: it describes the change and the remedy.
+	lost string
 }
 
 // showOnce calls produce and prints the secret. If stdout is not writable, it does not call produce;
-// if printing fails, it undoes the change.
+// if printing fails, it undoes the change, if that is possible.
 func (c *call) showOnce(produce func() (secretive, error)) error {
 	outliveReaders() // to be able to undo the change
 	if err := c.writable(); err != nil {
@@ -154,6 +156,9 @@ func (c *call) showOnce(produce func() (secretive, error)) error {
 	}
 	if err = cmp.Or(err, c.flush()); err == nil {
 		return nil
+	}
+	if made.undo == nil {
+		return tryLaterf("%w; %s", err, made.lost)
 	}
 	if undoErr := made.undo(); undoErr != nil {
 		return tryLaterf("%w, so the secret is lost, and the change could not be undone (%s); %s", err, explain(undoErr), made.remedy)

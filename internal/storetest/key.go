@@ -219,11 +219,4 @@ func testRotation(t *testing.T, open Open) {
 	}
 	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
 
-	before := old
-	before.ExpiresAt, before.Successor = noon.Add(30*24*time.Hour), 0
-	for range 2 { // the second time changes nothing
-		must(t, 0, f.UndoRotation(t.Context(), petcat.By(operator), before))
-		successor.RevokedAt = now.Add(time.Minute)
-		wantEqual(t, "undone", []petcat.Key{before, successor}, f.keys(t, 0))
-	}
 }

@@ -28,7 +28,6 @@ type Store interface { //nolint:interfacebloat // a sum of small interfaces
 	petcat.OrderStore
 	petcat.AccountStore
 	petcat.KeyStore
-	UndoRotation(ctx context.Context, by petcat.Author, before petcat.Key) error
 	petcat.BanStore
 	petcat.AccessStore
 	petcat.NodeStore
