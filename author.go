@@ -16,12 +16,9 @@ type Author struct {
 // By returns an author without an idempotency key.
 func By(a Actor) Author { return Author{Actor: a} }
 
-// ParseAuthor returns an author with the Idempotency-Key that was sent, "" for none. It returns an
-// [Error] with [CodeInvalidField] for an invalid one.
+// ParseAuthor returns an author with the Idempotency-Key that was sent. It returns an [Error] with
+// [CodeInvalidField] for an invalid one. If none was sent, use [By].
 func ParseAuthor(a Actor, sent, request string) (Author, error) {
-	if sent == "" {
-		return By(a), nil
-	}
 	key, err := ParseIdempotencyKey(sent)
 	if err != nil {
 		return Author{}, err

@@ -41,7 +41,7 @@ func audit(x *exchange) error {
 		}
 	}
 	err := x.Store.EachAuditEntry(x.R.Context(), q, func(e petcat.AuditEntry) error {
-		v.Entries = append(v.Entries, entryView{e, pages.PathOf(e.Subject)})
+		v.Entries = append(v.Entries, entryView{e, pathOf(e.Subject)})
 		return nil
 	})
 	if err != nil {
@@ -50,6 +50,23 @@ func audit(x *exchange) error {
 	slices.Reverse(v.Entries)
 	v.Entries, v.Next = pages.Cut(v.Entries)
 	return page()
+}
+
+// pathOf returns the path of the page about the subject of an audit entry, "" without one.
+func pathOf(subject string) string {
+	if _, isID := petcat.ParseAccountRef(subject); isID {
+		return "accounts/" + subject
+	}
+	if _, err := petcat.ParseKeyID(subject); err == nil {
+		return "keys/" + subject
+	}
+	if number, found := strings.CutPrefix(subject, "category_"); found {
+		return "categories/" + number
+	}
+	if kind, _, _ := strings.Cut(subject, " "); kind == "operator" || kind == "token" {
+		return "operators"
+	}
+	return ""
 }
 
 // selectSubject limits a query to the entries about a key, or about an account and its keys.
@@ -105,7 +122,11 @@ func createOperator(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	made, err := x.Store.CreateOperator(x.R.Context(), x.Author(), name, role, token.Hash)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	made, err := x.Store.CreateOperator(x.R.Context(), by, name, role, token.Hash)
 	if err != nil {
 		return err
 	}
@@ -120,7 +141,11 @@ func linkOperator(x *exchange, name petcat.OperatorName) error {
 	if err != nil {
 		return err
 	}
-	made, err := x.Store.CreateLink(x.R.Context(), x.Author(), petcat.Subject{Operator: name}, token.Hash)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	made, err := x.Store.CreateLink(x.R.Context(), by, petcat.Subject{Operator: name}, token.Hash)
 	if err != nil {
 		return err
 	}
@@ -147,7 +172,11 @@ func confirmRemove(x *exchange, name petcat.OperatorName) error {
 }
 
 func removeOperator(x *exchange, name petcat.OperatorName) error {
-	removed, err := x.Store.RemoveOperator(x.R.Context(), x.Author(), name)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	removed, err := x.Store.RemoveOperator(x.R.Context(), by, name)
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,11 @@ func createAccount(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	made, err := x.Store.CreateAccount(x.R.Context(), x.Author(), name, subscription)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	made, err := x.Store.CreateAccount(x.R.Context(), by, name, subscription)
 	if err != nil {
 		return err
 	}
@@ -129,10 +133,18 @@ func account(x *exchange, a petcat.Account) (err error) {
 
 func changePlan(x *exchange, a petcat.Account) error {
 	subscription, err := x.subscription()
-	if err == nil {
-		_, err = x.Store.EditAccount(x.R.Context(), x.Author(), a.ID, petcat.EditPlan(subscription))
+	if err != nil {
+		return err
 	}
-	return x.Done(err, "accounts/"+a.ID.String(), "plan")
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	edited, err := x.Store.EditAccount(x.R.Context(), by, a.ID, petcat.EditPlan(subscription))
+	if err != nil {
+		return err
+	}
+	return x.Made("accounts/"+a.ID.String(), edited.Replayed, "plan")
 }
 
 func confirmClose(x *exchange, a petcat.Account) error {
@@ -147,8 +159,15 @@ func closeAccount(x *exchange, a petcat.Account) error {
 	if x.Value("typed") != strings.TrimSpace(a.Name) {
 		return petcat.Errorf(petcat.CodeInvalidField, "the typed text is not the account's name, so nothing was changed")
 	}
-	_, err := x.Store.CloseAccount(x.R.Context(), x.Author(), a.ID)
-	return x.Done(err, "accounts/"+a.ID.String(), "closed")
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	closed, err := x.Store.CloseAccount(x.R.Context(), by, a.ID)
+	if err != nil {
+		return err
+	}
+	return x.Made("accounts/"+a.ID.String(), closed.Replayed, "closed")
 }
 
 // id parses a numeric id, 0 for none.

@@ -143,11 +143,19 @@ func createCategory(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.Store.CreateCategory(x.R.Context(), petcat.CreateCategory{By: x.Actor(), New: asked, IdempotencyKey: petcat.IdempotencyKey(x.Value("once"))})
+	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	return x.GoTo(categoryPath(created.Category.ID), "category")
+	created, err := x.Store.CreateCategory(x.R.Context(), petcat.CreateCategory{
+		By:             by.Actor,
+		New:            asked,
+		IdempotencyKey: by.Key,
+	})
+	if err != nil {
+		return err
+	}
+	return x.Made(categoryPath(created.Category.ID), created.Replayed, "category")
 }
 
 func categoryPath(id petcat.CategoryID) string {
@@ -155,23 +163,40 @@ func categoryPath(id petcat.CategoryID) string {
 }
 
 func updateCategory(x *exchange, c categoryView) error {
-	if x.Value("version") != c.Version {
-		return petcat.Errorf(petcat.CodePreconditionFailed, "the category has changed since you opened this page, and its name is now %q; to overwrite it with your text, save again", c.Name)
+	by, err := x.Author()
+	if err != nil {
+		return err
 	}
 	name, description := x.texts()
 	remove := description == nil
 	// Only changed fields are written: a form loses blanks around a name, and the kind of line breaks.
-	if *name == strings.TrimSpace(c.Name) {
+	sameName := *name == strings.TrimSpace(c.Name)
+	sameDescription := description == nil && c.Description == nil ||
+		description != nil && c.Description != nil && *description == lineFeeds.Replace(*c.Description)
+	if x.Value("version") != c.Version {
+		if sameName && sameDescription {
+			return x.GoTo(categoryPath(c.ID), "repeated") // the form was sent before
+		}
+		return petcat.Errorf(petcat.CodePreconditionFailed,
+			"the category has changed since you opened this page, and its name is now %q; to overwrite it with your text, save again", c.Name)
+	}
+	if sameName {
 		name = nil
 	}
-	if description != nil && c.Description != nil && *description == lineFeeds.Replace(*c.Description) {
+	if sameDescription {
 		description = nil
 	}
 	patch, err := petcat.ParseCategoryPatch(name, description, remove)
-	if err == nil {
-		shown := petcat.Category{ID: c.ID, Name: c.Name, Description: c.Description}
-		_, err = x.Store.UpdateCategory(x.R.Context(), petcat.UpdateCategory{ID: c.ID, By: x.Actor(), Patch: patch, Expected: &shown})
+	if err != nil {
+		return err
 	}
+	shown := petcat.Category{ID: c.ID, Name: c.Name, Description: c.Description}
+	_, err = x.Store.UpdateCategory(x.R.Context(), petcat.UpdateCategory{
+		ID:       c.ID,
+		By:       by.Actor,
+		Patch:    patch,
+		Expected: &shown,
+	})
 	return x.Done(err, categoryPath(c.ID), "updated")
 }
 
@@ -183,7 +208,17 @@ func confirmDelete(x *exchange, c categoryView) error {
 	})
 }
 
-func deleteCategory(x *exchange, c categoryView) error {
-	err := x.Store.DeleteCategory(x.R.Context(), petcat.DeleteCategory{ID: c.ID, By: x.Actor()})
+func deleteCategory(x *exchange) error {
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	c, err := findCategory(x)
+	if err == nil {
+		err = x.Store.DeleteCategory(x.R.Context(), petcat.DeleteCategory{ID: c.ID, By: by.Actor})
+	}
+	if petcat.CodeOf(err) == petcat.CodeNotFound && by.Key != "" {
+		return x.GoTo("categories", "repeated") // the form was sent before
+	}
 	return x.Done(err, "categories", "deleted")
 }

@@ -171,7 +171,7 @@ func (c *Console) routes() {
 		"POST operators/{operator}/remove":  on(findOperator, removeOperator),
 		"POST categories":                   withForm(categories, createCategory, "name"),
 		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory), ""),
-		"POST categories/{category}/delete": withForm(deleting, on(findCategory, deleteCategory), ""),
+		"POST categories/{category}/delete": withForm(deleting, deleteCategory, ""),
 	} {
 		c.handle(pattern, true, mayChange(change))
 	}

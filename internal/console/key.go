@@ -78,7 +78,11 @@ func liftBan(x *exchange) error {
 	if err != nil {
 		return pages.NotFound()
 	}
-	lifted, err := x.Store.LiftBan(x.R.Context(), x.Author(), id)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	lifted, err := x.Store.LiftBan(x.R.Context(), by, id)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -279,21 +281,140 @@ func TestPlanRequests(t *testing.T) {
 	b.Get("accounts/acct_2").Want(http.StatusOK, "70,000")
 }
 
-// TestOnce: a form that is sent twice creates one object.
+// stage creates accounts, a banned key, plan requests of both accounts, and a category.
+func (s *service) stage() {
+	t := s.T
+	t.Helper()
+	acme, shop := s.Account("acme"), s.Account("shop")
+	k := s.Key(acme.ID)
+	ban := petcat.Ban{Key: k.ID, Account: acme.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute)}
+	pagetest.Must(t, s.Store.SaveBan(t.Context(), ban))
+	for _, a := range []petcat.Account{acme, shop} {
+		asked, err := petcat.ParseNewPlanRequest(a.ID, "business", "we grow")
+		pagetest.Must(t, err)
+		_, err = s.Store.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), asked)
+		pagetest.Must(t, err)
+	}
+	name := "Dogs"
+	dogs, err := petcat.ParseNewCategory(&name, nil)
+	pagetest.Must(t, err)
+	_, err = s.Store.CreateCategory(t.Context(), petcat.CreateCategory{By: "test", New: dogs})
+	pagetest.Must(t, err)
+}
+
+// ids matches the ids in paths.
+var ids = regexp.MustCompile(`[a-z]*_?[0-9]+|cleo`) //nolint:gochecknoglobals // a constant
+
+// TestOnce: every form that is sent twice makes its change once. The second time, the answer leads to
+// the page of the result.
 func TestOnce(t *testing.T) {
 	s := start(t)
+	s.stage()
 	b := s.admin()
-	b.Post("accounts", "name", "acme", "plan", "free", "once", "a1").WantGoesTo("accounts/acct_1?done=account")
-	b.Post("accounts", "name", "acme", "plan", "free", "once", "a1").WantGoesTo("accounts/acct_1?done=repeated")
-	b.Post("accounts/acct_1/keys", "label", "backend", "once", "a2").Want(http.StatusOK, "key_1")
-	b.Post("accounts/acct_1/keys", "label", "backend", "once", "a2").WantGoesTo("keys/key_1?done=repeated")
-	b.Post("keys/key_1/rotate", "overlap", "1h", "once", "a3").Want(http.StatusOK, "key_2")
-	b.Post("keys/key_1/rotate", "overlap", "1h", "once", "a3").WantGoesTo("keys/key_2?done=repeated")
-	b.Post("categories", "name", "Dogs", "once", "a4").WantGoesTo("categories/1?done=category")
-	b.Post("categories", "name", "Dogs", "once", "a4").WantGoesTo("categories/1?done=category")
-	b.Get("categories").Want(http.StatusOK, "Dogs", "an operator", "14 Mar 2027, 12:00:18")
-	if found := regexp.MustCompile(`name="once" value="(\w{26})"`).FindAllStringSubmatch(b.Get("accounts").Text+b.Get("accounts").Text, -1); len(found) != 2 || found[0][1] == found[1][1] {
-		t.Errorf("two pages have the forms %v", found)
+	version := versionOf(t, b.Get("categories/1"))
+	const shown, done = http.StatusOK, http.StatusSeeOther // a page with a secret, or a redirect
+	tested := make(map[string]bool)
+	for i, c := range []struct {
+		path   string
+		form   []string
+		status int
+		result string
+	}{
+		{"accounts", []string{"name", "zoo", "plan", "free"}, done, "accounts/acct_3"},
+		{"accounts/acct_1/plan", []string{"plan", "pro"}, done, "accounts/acct_1"},
+		{"accounts/acct_1/keys", []string{"label", "backend"}, shown, "keys/key_2"},
+		{"keys/key_1/disable", nil, done, "keys/key_1"},
+		{"keys/key_1/enable", nil, done, "keys/key_1"},
+		{"bans/key_1/lift", []string{"from", "key"}, done, "keys/key_1"},
+		{"keys/key_1/rotate", []string{"overlap", "1h"}, shown, "keys/key_3"},
+		{"keys/key_2/rotate?overlap=0s&sure=yes", nil, shown, "keys/key_4"},
+		{"keys/key_3/revoke", nil, done, "keys/key_3"},
+		{"requests/1/approve", []string{"request", "1"}, done, "requests"},
+		{"requests/2/decline", []string{"request", "2"}, done, "requests"},
+		{"operators", []string{"name", "cleo", "role", "viewer"}, shown, "operators"},
+		{"operators/cleo/link", nil, shown, "operators"},
+		{"operators/cleo/remove", nil, done, "operators"},
+		{"categories", []string{"name", "Cats"}, done, "categories/2"},
+		{"categories/1", []string{"version", version, "name", "Hounds"}, done, "categories/1"},
+		{"categories/1/delete", nil, done, "categories"},
+		{"accounts/acct_1/close", []string{"typed", "acme"}, done, "accounts/acct_1"},
+	} {
+		path, _, _ := strings.Cut(c.path, "?")
+		tested[ids.ReplaceAllString(path, "*")] = true
+		form := append(c.form, "once", fmt.Sprint("form", i))
+		before := s.LastAudit()
+		b.Post(c.path, form...).Want(c.status)
+		after := s.LastAudit()
+		if after == before {
+			t.Errorf("%s changed nothing", c.path)
+		}
+		b.Post(c.path, form...).WantGoesTo(c.result + "?done=repeated")
+		if again := s.LastAudit(); again != after {
+			t.Errorf("%s, sent twice: %+v", c.path, again)
+		}
+	}
+	for _, path := range changes(t) {
+		if !tested[ids.ReplaceAllString(path, "*")] {
+			t.Errorf("%s is not tested", path)
+		}
+	}
+	b.Get("keys/key_3?done=repeated").Want(http.StatusOK, "This was done already, once.")
+}
+
+// TestFormsHaveOnce: every form that changes something has a field once. Signing in and out cannot be
+// repeated, a search changes nothing, and session-ended.html sends a form again with its fields.
+func TestFormsHaveOnce(t *testing.T) {
+	form := regexp.MustCompile(`<form[^>]*method="post"[^>]*>(\{\{template "once"}})?`)
+	without := regexp.MustCompile(`action="\{\{base}}(sign-in|sign-out|find)"`)
+	forms := 0
+	for _, folder := range []string{"html", "pages/html", "pages/shared", "../portal/html"} {
+		files, err := filepath.Glob(folder + "/*.html")
+		pagetest.Must(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			pagetest.Must(t, err)
+			for _, found := range form.FindAllStringSubmatch(string(text), -1) {
+				forms++
+				if has := found[1] != ""; has == (without.MatchString(found[0]) || filepath.Base(file) == "session-ended.html") {
+					t.Errorf("%s: %s", file, found[0])
+				}
+			}
+		}
+	}
+	if forms < 20 {
+		t.Errorf("found %d forms", forms)
+	}
+}
+
+// TestOnceOfEachForm: each form of a page has its own value, so that two forms of an open page can be
+// sent. A value that no page has is rejected.
+func TestOnceOfEachForm(t *testing.T) {
+	s := start(t)
+	s.stage()
+	b := s.admin()
+	seen := make(map[string]bool)
+	for range 2 {
+		forms := regexp.MustCompile(`name="once" value="(\w{26})"`).FindAllStringSubmatch(b.Get("keys/key_1").Text, -1)
+		if len(forms) != 4 {
+			t.Fatalf("the page has the forms %v", forms)
+		}
+		for _, form := range forms {
+			if seen[form[1]] {
+				t.Errorf("two forms have the value %s", form[1])
+			}
+			seen[form[1]] = true
+		}
+	}
+	b.Post("accounts", "name", "zoo", "plan", "free", "once", "a").WantGoesTo("accounts/acct_3?done=account")
+	b.Post("accounts", "name", "farm", "plan", "free", "once", "a").Want(http.StatusUnprocessableEntity)
+	before := s.LastAudit()
+	for _, once := range []string{"", "a b", strings.Repeat("a", petcat.MaxIdempotencyKey+1)} {
+		b.Post("accounts", "name", "farm", "plan", "free", "once", once).Want(http.StatusBadRequest, "field once of the form is invalid")
+		b.Post("categories", "name", "Cats", "once", once).Want(http.StatusBadRequest, "field once of the form is invalid")
+		b.Post("categories/1/delete", "once", once).Want(http.StatusBadRequest, "field once of the form is invalid")
+	}
+	if after := s.LastAudit(); after != before {
+		t.Errorf("a rejected form wrote %+v", after)
 	}
 }
 

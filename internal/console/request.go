@@ -48,7 +48,11 @@ func approvePlan(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	approved, err := x.Store.ApprovePlanRequest(x.R.Context(), x.Author(), petcat.PlanApproval{
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	approved, err := x.Store.ApprovePlanRequest(x.R.Context(), by, petcat.PlanApproval{
 		Request:   x.request(),
 		PerMinute: perMinute,
 		PerDay:    perDay,
@@ -63,7 +67,11 @@ func approvePlan(x *exchange) error {
 }
 
 func declinePlan(x *exchange) error {
-	declined, err := x.Store.DeclinePlanRequest(x.R.Context(), x.Author(), x.request())
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	declined, err := x.Store.DeclinePlanRequest(x.R.Context(), by, x.request())
 	if err != nil {
 		return err
 	}

@@ -219,11 +219,19 @@ func (c *call) read(into any) error {
 
 // author returns who makes a change, with the Idempotency-Key that was sent.
 func (c *call) author(body any) (petcat.Author, error) {
+	keys := c.r.Header.Values("Idempotency-Key")
+	if len(keys) == 0 {
+		return petcat.By(c.actor()), nil
+	}
+	if len(keys) > 1 {
+		return petcat.Author{}, petcat.Errorf(petcat.CodeInvalidField,
+			"send at most one Idempotency-Key header").In("Idempotency-Key")
+	}
 	text, err := json.Marshal(body)
 	if err != nil {
 		return petcat.Author{}, err
 	}
-	return petcat.ParseAuthor(c.actor(), c.r.Header.Get("Idempotency-Key"), c.r.URL.Path+" "+string(text))
+	return petcat.ParseAuthor(c.actor(), keys[0], c.r.URL.Path+" "+string(text))
 }
 
 // replayed marks the response to a request that was made before.

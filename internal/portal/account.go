@@ -40,7 +40,11 @@ func requestPlan(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	asked, err := x.Store.RequestPlan(x.R.Context(), x.Author(), n)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	asked, err := x.Store.RequestPlan(x.R.Context(), by, n)
 	if err != nil {
 		return err
 	}

@@ -27,10 +27,18 @@ func editKey(x *exchange, k petcat.Key) error {
 		return err
 	}
 	edit, err := petcat.ParseKeyEdit(&label, expiresAt, x.Clock.Read().Time())
-	if err == nil {
-		_, err = x.Store.EditKey(x.R.Context(), x.Author(), k.ID, edit)
+	if err != nil {
+		return err
 	}
-	return x.Done(err, "keys/"+k.ID.String(), "edited")
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	edited, err := x.Store.EditKey(x.R.Context(), by, k.ID, edit)
+	if err != nil {
+		return err
+	}
+	return x.Made("keys/"+k.ID.String(), edited.Replayed, "edited")
 }
 
 // newExpiry returns the expiry in the form, or nil if it is unchanged. The form shows the day alone:

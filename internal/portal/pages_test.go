@@ -53,7 +53,7 @@ func TestKeys(t *testing.T) {
 	b.Post("keys/key_1/rotate", "overlap", "721h").Want(http.StatusBadRequest, "from 0 to 30 days")
 	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "The new key key_3", "15 Mar 2027, 12:00").Secret()
 	s.WantAudited("customer acct_1", "key.rotate", "key_1")
-	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusBadRequest, "was rotated already") // sent twice
+	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusBadRequest, "was rotated already")
 	b.Post("keys/key_3/rotate?overlap=0s&sure=yes").Want(http.StatusOK, "The new key key_4")
 
 	b.Get("keys/key_4/revoke").Want(http.StatusOK, "Revoke the key key_4?", "<dd>front</dd>", "permanently")
@@ -100,6 +100,51 @@ func TestKeysStayDead(t *testing.T) {
 	if k := find(s, 2); k.State(now()) != petcat.KeyExpired {
 		t.Errorf("the key replaced by %s is %+v", k.Successor, k)
 	}
+}
+
+// TestOnce: a form that is sent twice makes its change once. The second time, the answer leads to the
+// page of the result.
+func TestOnce(t *testing.T) {
+	s := start(t)
+	a := s.Account("acme")
+	s.Key(a.ID)
+	b := signIn(s, a)
+	// once returns the value of the form with an action.
+	once := func(page, action string) string {
+		t.Helper()
+		form := regexp.MustCompile(`action="/account/` + action + `"><input type="hidden" name="once" value="(\w{26})">`)
+		found := form.FindStringSubmatch(b.Get(page).Text)
+		if found == nil {
+			t.Fatalf("the page %q has no form %s with a field once", page, action)
+		}
+		return found[1]
+	}
+	for _, c := range []struct {
+		page, action string
+		form         []string
+		status       int
+		result       string
+	}{
+		{"", "plan", []string{"plan", "pro", "note", "we grow"}, http.StatusSeeOther, ""},
+		{"", "keys", []string{"label", "backend"}, http.StatusOK, "keys/key_2"},
+		{"keys/key_1", "keys/key_1", []string{"label", "front", "expires", ""}, http.StatusSeeOther, "keys/key_1"},
+		{"keys/key_1", "keys/key_1/rotate", []string{"overlap", "24h"}, http.StatusOK, "keys/key_3"},
+		{"keys/key_2/revoke", "keys/key_2/revoke", nil, http.StatusSeeOther, "keys/key_2"},
+	} {
+		form := append(c.form, "once", once(c.page, c.action))
+		before := s.LastAudit()
+		b.Post(c.action, form...).Want(c.status)
+		after := s.LastAudit()
+		if after == before {
+			t.Errorf("%s changed nothing", c.action)
+		}
+		b.Post(c.action, form...).WantGoesTo(c.result + "?done=repeated")
+		b.Get(c.result+"?done=repeated").Want(http.StatusOK, "This was done already, once.")
+		if again := s.LastAudit(); again != after {
+			t.Errorf("%s, sent twice: %+v", c.action, again)
+		}
+	}
+	b.Post("keys", "once", "a b").Want(http.StatusBadRequest, "field once of the form is invalid")
 }
 
 // TestOtherAccounts: a customer cannot see or change other accounts.

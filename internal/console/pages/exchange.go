@@ -3,7 +3,6 @@ package pages
 import (
 	"bytes"
 	"cmp"
-	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -38,7 +37,6 @@ type View struct {
 	Form            url.Values
 	Notice, Problem string
 	Wrong           string // the field with the problem, "" for none
-	Once            string // identifies the change of the page's form; see [Exchange.Once]
 	Now             time.Time
 }
 
@@ -50,7 +48,7 @@ func (x *Exchange) renderAs(status int, page string, v View) error {
 	if status == http.StatusOK && x.problem != "" {
 		status = http.StatusBadRequest
 	}
-	v.Session, v.Form, v.Once, v.Now = x.Session, x.R.Form, rand.Text(), x.site.now()
+	v.Session, v.Form, v.Now = x.Session, x.R.Form, x.site.now()
 	v.Notice, v.Problem, v.Wrong = x.notice, x.problem, x.wrong
 	var b bytes.Buffer
 	if err := x.site.templates[page].ExecuteTemplate(&b, "frame", v); err != nil {
@@ -155,14 +153,20 @@ func (x *Exchange) Again(err error, field string, page func() error) error {
 	}
 }
 
-// Author returns who makes a change with the displayed form. A form that was sent before, for example
-// by a double click, does not make the change again.
-func (x *Exchange) Author() petcat.Author {
-	once, err := petcat.ParseIdempotencyKey(x.Value("once"))
-	if err != nil {
-		return petcat.By(x.Actor()) // a form without one
+// Author returns who makes the change of a form. The field once makes the change once, however often
+// the form is sent: each form of a page has its own value. Author returns an [petcat.Error] with
+// [petcat.CodeInvalidBody] for a value that no page has.
+func (x *Exchange) Author() (petcat.Author, error) {
+	if !x.R.Form.Has("once") {
+		return petcat.By(x.Actor()), nil
 	}
-	return petcat.Author{Actor: x.Actor(), Key: once, Request: x.R.URL.Path + " " + x.R.Form.Encode()}
+	request := x.R.URL.Path + " " + x.R.Form.Encode()
+	by, err := petcat.ParseAuthor(x.Actor(), x.R.Form.Get("once"), request)
+	if err != nil {
+		return petcat.Author{}, petcat.Errorf(petcat.CodeInvalidBody,
+			"the field once of the form is invalid; open the page again, and send the form from there").WithCause(err)
+	}
+	return by, nil
 }
 
 // Made is GoTo after a change, or after a form that was sent again.
@@ -171,23 +175,6 @@ func (x *Exchange) Made(path string, replayed bool, done string) error {
 		done = "repeated"
 	}
 	return x.GoTo(path, done)
-}
-
-// PathOf returns the path of the page about the subject of an audit entry, "" without one.
-func PathOf(subject string) string {
-	if _, isID := petcat.ParseAccountRef(subject); isID {
-		return "accounts/" + subject
-	}
-	if _, err := petcat.ParseKeyID(subject); err == nil {
-		return "keys/" + subject
-	}
-	if number, found := strings.CutPrefix(subject, "category_"); found {
-		return "categories/" + number
-	}
-	if kind, _, _ := strings.Cut(subject, " "); kind == "operator" || kind == "token" {
-		return "operators"
-	}
-	return ""
 }
 
 // Size is the number of rows on a page of a long list.

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -26,6 +27,7 @@ func functions(base string) template.FuncMap {
 		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },
 		"query":   query, "quota": planQuota, "detail": detail,
 		"list": func(all ...any) []any { return all },
+		"once": rand.Text, // identifies the change of one form; see [Exchange.Author]
 		"name": func(n petcat.OperatorName) string { return string(n) },
 	}
 }

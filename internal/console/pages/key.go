@@ -79,7 +79,11 @@ func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.site.Store.CreateKey(x.R.Context(), x.Author(), key)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	created, err := x.site.Store.CreateKey(x.R.Context(), by, key)
 	if err == nil && created.Replayed {
 		return x.GoTo("keys/"+created.Value.ID.String(), "repeated")
 	}
@@ -108,7 +112,11 @@ func (x *Exchange) RotateKey(section string, old petcat.Key) error {
 	if err != nil {
 		return err
 	}
-	rotated, err := x.site.Store.RotateKey(x.R.Context(), x.Author(), rotation)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	rotated, err := x.site.Store.RotateKey(x.R.Context(), by, rotation)
 	if err == nil && rotated.Replayed {
 		return x.GoTo("keys/"+rotated.Value.New.ID.String(), "repeated")
 	}
@@ -155,8 +163,15 @@ func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative strin
 
 // ChangeKey changes a key, and redirects to its page.
 func (x *Exchange) ChangeKey(id petcat.KeyID, action petcat.KeyAction, done string) error {
-	_, err := x.site.Store.ChangeKey(x.R.Context(), x.Author(), id, action)
-	return x.Done(err, "keys/"+id.String(), done)
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	changed, err := x.site.Store.ChangeKey(x.R.Context(), by, id, action)
+	if err != nil {
+		return err
+	}
+	return x.Made("keys/"+id.String(), changed.Replayed, done)
 }
 
 // Limiter reports the usage of an account without charging it.

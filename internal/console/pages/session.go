@@ -138,7 +138,11 @@ func (x *Exchange) signOut() error {
 
 // SignOutEverywhere ends all sessions of the signed-in user.
 func (x *Exchange) SignOutEverywhere() error {
-	_, err := x.site.Store.SignOutEverywhere(x.R.Context(), x.Author(), x.Session.Subject())
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	_, err = x.site.Store.SignOutEverywhere(x.R.Context(), by, x.Session.Subject())
 	return x.leave(err)
 }
 
