@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
@@ -65,6 +66,29 @@ func TestPlanTable(t *testing.T) {
 	for _, p := range petcat.Plans() {
 		if row := rows[p]; row == "" || !strings.Contains(text, row) {
 			t.Errorf("the table of plans has no row %q for %s", row, p)
+		}
+	}
+}
+
+// TestManagementIdempotency: the document of the management API describes the Idempotency-Key and the
+// header of a replay for every POST that changes something, and the 400 of other changes.
+func TestManagementIdempotency(t *testing.T) {
+	for path, item := range parse(t, api.Management()).Paths.Map() {
+		for method, o := range item.Operations() {
+			takes := method == http.MethodPost && o.OperationID != "findKeys" // which changes nothing
+			rejects := method != http.MethodGet && method != http.MethodPost
+			if documented := o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; documented != takes {
+				t.Errorf("%s %s documents the Idempotency-Key: %t", method, path, documented)
+			}
+			for status, r := range o.Responses.Map() {
+				documented := r.Value.Headers["Idempotent-Replayed"] != nil
+				if strings.HasPrefix(status, "2") && documented != takes {
+					t.Errorf("%s %s %s documents Idempotent-Replayed: %t", method, path, status, documented)
+				}
+			}
+			if documented := o.Responses.Value("400") != nil; documented != rejects {
+				t.Errorf("%s %s documents the 400: %t", method, path, documented)
+			}
 		}
 	}
 }

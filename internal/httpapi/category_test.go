@@ -128,6 +128,28 @@ func TestDeleteCategory(t *testing.T) {
 	}
 }
 
+// TestIdempotencyKeyOfChanges: only a POST takes an Idempotency-Key. Another change is rejected with one,
+// because it would be ignored, and nothing is changed.
+func TestIdempotencyKeyOfChanges(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
+	for _, o := range petcat.Operations() {
+		if !o.Writes() || o.Method == http.MethodPost {
+			continue
+		}
+		path := "/v1" + strings.ReplaceAll(o.Path, "{categoryId}", "1")
+		a := s.do(o.Method, path, strings.NewReader(`{"name":"cat"}`), withKey(key), withHeader("Idempotency-Key", "k1"))
+		wantError(t, a, 400, petcat.CodeInvalidField)
+		wantHeader(t, a, "X-Error-Field", "Idempotency-Key")
+		wantMessage(t, a, o.Method+" takes no Idempotency-Key; send the ETag in If-Match instead")
+	}
+	if list := s.list(withKey(key)); string(list.body) != `[{"id":1,"name":"dog"}]` {
+		t.Errorf("list: %s", list.body)
+	}
+	wantStatus(t, s.do("GET", "/v1/categories/1", nil, withKey(key), withHeader("Idempotency-Key", "k1")), 200)
+}
+
 func TestReadOnlyKey(t *testing.T) {
 	s := start(t)
 	account := s.account("acme", petcat.Pro)

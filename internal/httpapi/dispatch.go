@@ -71,7 +71,8 @@ func (s *Server) find(e *exchange) {
 	}
 }
 
-// dispatch calls the handler of the operation. It returns the errors 404, 405, 410 and 403.
+// dispatch calls the handler of the operation. It returns the errors 404, 405, 410 and 403, and 400 for
+// an Idempotency-Key that the operation does not take.
 func (s *Server) dispatch(e *exchange) error {
 	endpoint := e.endpoint
 	switch {
@@ -93,6 +94,11 @@ func (s *Server) dispatch(e *exchange) error {
 	}
 	if e.caller.ReadOnly && endpoint.Writes() {
 		return petcat.Errorf(petcat.CodeForbidden, "this API key is read-only; use a key that may write, or ask the operator for one")
+	}
+	if endpoint.Writes() && endpoint.Method != http.MethodPost && e.r.Header["Idempotency-Key"] != nil {
+		// It would be ignored, and the caller would rely on it.
+		return petcat.Errorf(petcat.CodeInvalidField,
+			"%s takes no Idempotency-Key; send the ETag in If-Match instead, which makes retries safe", endpoint.Method).In("Idempotency-Key")
 	}
 	return endpoint.handle(e)
 }

@@ -49,10 +49,9 @@ const base = "/admin/v1"
 // operation returns the result of a call, which show turns into JSON, or an error.
 type operation func(c *call) (any, error)
 
-// New returns the management API.
-func New(o Options) http.Handler {
-	mux := http.NewServeMux()
-	for path, methods := range map[string]map[string]operation{
+// routes returns the operations of each path below base, by method.
+func routes() map[string]map[string]operation {
+	return map[string]map[string]operation{
 		"/accounts":                    {"GET": listAccounts, "POST": on(nothing, with(createAccount))},
 		"/accounts/{account}":          {"GET": on(account, found), "PATCH": on(account, with(changeAccount)), "DELETE": on(account, closeAccount)},
 		"/accounts/{account}/keys":     {"GET": on(account, listKeys), "POST": on(account, with(createKey))},
@@ -78,7 +77,13 @@ func New(o Options) http.Handler {
 		"/audit":                       {"GET": listAudit},
 		"/usage/top":                   {"GET": topUsage},
 		"/backups":                     {"GET": func(c *call) (any, error) { return c.Backups(c.ctx()) }},
-	} {
+	}
+}
+
+// New returns the management API.
+func New(o Options) http.Handler {
+	mux := http.NewServeMux()
+	for path, methods := range routes() {
 		mux.HandleFunc(base+path, func(w http.ResponseWriter, r *http.Request) { o.answer(w, r, methods) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { o.answer(w, r, nil) })
@@ -143,6 +148,10 @@ func (c *call) run(methods map[string]operation) (any, error) {
 	reads := method == http.MethodGet || c.r.URL.Path == base+"/keys/find" // a POST, to keep keys out of URLs
 	if !reads && !c.token.Role.Changes() {
 		return nil, petcat.Errorf(petcat.CodeForbidden, "a viewer's token cannot change anything; use one of an admin")
+	}
+	if !reads && method != http.MethodPost && c.r.Header["Idempotency-Key"] != nil {
+		return nil, petcat.Errorf(petcat.CodeInvalidField,
+			"%s takes no Idempotency-Key; leave it out, and repeat the request if its outcome is unknown", method).In("Idempotency-Key")
 	}
 	return do(c)
 }
@@ -217,7 +226,8 @@ func (c *call) read(into any) error {
 	return nil
 }
 
-// author returns who makes a change, with the Idempotency-Key that was sent.
+// author returns who makes the change of a POST, with the Idempotency-Key that was sent. Other
+// methods take no key: see [call.run].
 func (c *call) author(body any) (petcat.Author, error) {
 	keys := c.r.Header.Values("Idempotency-Key")
 	if len(keys) == 0 {

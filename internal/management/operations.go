@@ -23,21 +23,33 @@ func (c *call) findAccount(ref string) (petcat.Account, error) {
 }
 
 func listAccounts(c *call) (any, error) {
-	name, q := c.query("name"), petcat.AccountQuery{Plan: petcat.Plan(c.query("plan"))}
+	q := petcat.AccountQuery{Plan: petcat.Plan(c.query("plan"))}
 	if q.Plan != "" && !slices.Contains(petcat.Plans(), q.Plan) {
 		return nil, petcat.Errorf(petcat.CodeInvalidField, "plan must be free, pro, business or enterprise")
 	}
-	if c.r.URL.Query().Has("name") { // unique among open accounts
-		a, err := c.findAccount(name)
-		if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && (a.Name != name || q.Plan != "" && q.Plan != a.Plan) {
-			return []any{}, nil
-		}
-		return all([]petcat.Account{a}, err)
-	}
 	return listed(c, c.findAccount, func(last petcat.Account, limit int) ([]petcat.Account, error) {
+		if c.r.URL.Query().Has("name") {
+			return c.accountsNamed(c.query("name"), q.Plan, last.ID)
+		}
 		q.After, q.Limit = petcat.AccountCursor{Name: last.Name, ID: last.ID}, limit
 		return c.Store.AccountPage(c.ctx(), q)
 	})
+}
+
+// accountsNamed returns the account with a name if it is on the plan and is not the one after which
+// the page begins. There is at most one: names are unique among open accounts.
+func (c *call) accountsNamed(name string, plan petcat.Plan, after petcat.AccountID) ([]petcat.Account, error) {
+	a, err := c.findAccount(name)
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if a.Name != name || a.ID == after || plan != "" && plan != a.Plan {
+		return nil, nil
+	}
+	return []petcat.Account{a}, nil
 }
 
 // accountJSON is a body about an account or its plan. Members that were not sent are nil.
@@ -96,27 +108,13 @@ func changeAccount(c *call, a petcat.Account, body accountJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, err := c.author(body)
-	if err != nil {
-		return nil, err
-	}
-	edited, err := c.Store.EditAccount(c.ctx(), by, a.ID, edit)
-	if err != nil {
-		return nil, err
-	}
-	return answer(c, edited)
+	edited, err := c.Store.EditAccount(c.ctx(), petcat.By(c.actor()), a.ID, edit)
+	return edited.Value, err
 }
 
 func closeAccount(c *call, a petcat.Account) (any, error) {
-	by, err := c.author(nil)
-	if err != nil {
-		return nil, err
-	}
-	closed, err := c.Store.CloseAccount(c.ctx(), by, a.ID)
-	if err != nil {
-		return nil, err
-	}
-	return answer(c, closed)
+	closed, err := c.Store.CloseAccount(c.ctx(), petcat.By(c.actor()), a.ID)
+	return closed.Value, err
 }
 
 // createLink returns a one-time link to the customer's page. Its token is in the fragment, which
@@ -303,15 +301,8 @@ func changeKey(c *call, k petcat.Key, body keyJSON) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	by, err := c.author(body)
-	if err != nil {
-		return nil, err
-	}
-	edited, err := c.Store.EditKey(c.ctx(), by, k.ID, edit)
-	if err != nil {
-		return nil, err
-	}
-	return answer(c, edited)
+	edited, err := c.Store.EditKey(c.ctx(), petcat.By(c.actor()), k.ID, edit)
+	return edited.Value, err
 }
 
 func act(action petcat.KeyAction) operation {
@@ -348,10 +339,7 @@ func getBan(c *call, k petcat.Key) (any, error) {
 
 func liftBan(c *call, k petcat.Key) (any, error) {
 	lifted, err := c.Store.LiftBan(c.ctx(), petcat.By(c.actor()), k.ID)
-	if err != nil {
-		return nil, err
-	}
-	return answer(c, lifted)
+	return lifted.Value, err
 }
 
 func listPlans(*call) (any, error) { return all(petcat.Plans(), nil) }

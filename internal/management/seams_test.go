@@ -71,14 +71,3 @@ func TestLostPlan(t *testing.T) {
 		t.Errorf("another operator set pro; after a PATCH of the name the plan is %s", a.Plan)
 	}
 }
-
-// TestRotateRetry: a retried rotation must find the first one.
-func TestRotateRetry(t *testing.T) {
-	s := start(t)
-	s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`)
-	s.call("POST", "/accounts/acme/keys", `{}`)
-	s.call("POST", "/keys/key_1/rotate", `{}`, "Idempotency-Key", "r1")
-	if a := s.call("POST", "/keys/key_1/rotate", `{}`, "Idempotency-Key", "r1"); a.status != 201 {
-		t.Errorf("the retry with the same Idempotency-Key: %d %v", a.status, a.object["message"])
-	}
-}
