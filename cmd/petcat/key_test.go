@@ -58,7 +58,8 @@ func TestUnprintableRotation(t *testing.T) {
 	openAccount(t, data, "acme")
 	mustRun(t, "key", "create", "acme", "--data", data)
 	var errs bytes.Buffer
-	code := run(t.Context(), []string{"key", "rotate", "key_1", "--data", data}, nil, strings.NewReader(""), fullDisk{}, &errs)
+	args := []string{"key", "rotate", "key_1", "--data", data}
+	code := run(t.Context(), args, nil, strings.NewReader(""), fullDisk{}, &errs)
 	if code != exitTryLater {
 		t.Errorf("exit code %d, want %d", code, exitTryLater)
 	}

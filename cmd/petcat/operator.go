@@ -146,7 +146,8 @@ func revokeToken(c *call, name petcat.OperatorName) error {
 		return err
 	}
 	revoked, err := c.RevokeToken(c.ctx(), petcat.By(actor()), name)
-	return c.done(notFound(err, "operator token"), c.tokenRecord(revoked.Value), "The token %s is revoked.", string(name))
+	err = notFound(err, "operator token")
+	return c.done(err, c.tokenRecord(revoked.Value), "The token %s is revoked.", string(name))
 }
 
 func createOperator(c *call, name petcat.OperatorName) error {
@@ -226,5 +227,6 @@ func removeOperator(c *call, name petcat.OperatorName) error {
 		return err
 	}
 	_, err := c.RemoveOperator(c.ctx(), petcat.By(actor()), name)
-	return c.done(err, record{kv("name", string(name))}, "The operator %s is removed, and their sessions have ended.", string(name))
+	removed := record{kv("name", string(name))}
+	return c.done(err, removed, "The operator %s is removed, and their sessions have ended.", string(name))
 }

@@ -162,12 +162,13 @@ func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, ope
 	if err = errors.Join(err, otherErr); err != nil {
 		return "", "", err
 	}
-	if _, err = n.Store().CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Account: account}, forCustomer.Hash); err != nil {
+	by := petcat.By(actor())
+	if _, err = n.Store().CreateLink(c.ctx(), by, petcat.Subject{Account: account}, forCustomer.Hash); err != nil {
 		return "", "", err
 	}
-	_, err = n.Store().CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Operator: devAccount}, forOperator.Hash)
+	_, err = n.Store().CreateLink(c.ctx(), by, petcat.Subject{Operator: devAccount}, forOperator.Hash)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
-		_, err = n.Store().CreateOperator(c.ctx(), petcat.By(actor()), devAccount, petcat.RoleAdmin, forOperator.Hash)
+		_, err = n.Store().CreateOperator(c.ctx(), by, devAccount, petcat.RoleAdmin, forOperator.Hash)
 	}
 	return portal.Link(n.PublicURL(), forCustomer.Secret), console.SignInLink(n.ConsoleURL(), forOperator.Secret), err
 }

@@ -178,7 +178,8 @@ func updateCategory(x *exchange, c categoryView) error {
 			return x.GoTo(categoryPath(c.ID), "repeated") // the form was sent before
 		}
 		return petcat.Errorf(petcat.CodePreconditionFailed,
-			"the category has changed since you opened this page, and its name is now %q; to overwrite it with your text, save again", c.Name)
+			"the category has changed since you opened this page, and its name is now %q; "+
+				"to overwrite it with your text, save again", c.Name)
 	}
 	if sameName {
 		name = nil

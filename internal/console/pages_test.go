@@ -287,7 +287,8 @@ func (s *service) stage() {
 	t.Helper()
 	acme, shop := s.Account("acme"), s.Account("shop")
 	k := s.Key(acme.ID)
-	ban := petcat.Ban{Key: k.ID, Account: acme.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute)}
+	ends := pagetest.Noon.Add(time.Minute)
+	ban := petcat.Ban{Key: k.ID, Account: acme.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: ends}
 	pagetest.Must(t, s.Store.SaveBan(t.Context(), ban))
 	for _, a := range []petcat.Account{acme, shop} {
 		asked, err := petcat.ParseNewPlanRequest(a.ID, "business", "we grow")
@@ -375,7 +376,8 @@ func TestFormsHaveOnce(t *testing.T) {
 			pagetest.Must(t, err)
 			for _, found := range form.FindAllStringSubmatch(string(text), -1) {
 				forms++
-				if has := found[1] != ""; has == (without.MatchString(found[0]) || filepath.Base(file) == "session-ended.html") {
+				exempt := without.MatchString(found[0]) || filepath.Base(file) == "session-ended.html"
+				if has := found[1] != ""; has == exempt {
 					t.Errorf("%s: %s", file, found[0])
 				}
 			}
@@ -409,9 +411,10 @@ func TestOnceOfEachForm(t *testing.T) {
 	b.Post("accounts", "name", "farm", "plan", "free", "once", "a").Want(http.StatusUnprocessableEntity)
 	before := s.LastAudit()
 	for _, once := range []string{"", "a b", strings.Repeat("a", petcat.MaxIdempotencyKey+1)} {
-		b.Post("accounts", "name", "farm", "plan", "free", "once", once).Want(http.StatusBadRequest, "field once of the form is invalid")
-		b.Post("categories", "name", "Cats", "once", once).Want(http.StatusBadRequest, "field once of the form is invalid")
-		b.Post("categories/1/delete", "once", once).Want(http.StatusBadRequest, "field once of the form is invalid")
+		const invalid = "field once of the form is invalid"
+		b.Post("accounts", "name", "farm", "plan", "free", "once", once).Want(http.StatusBadRequest, invalid)
+		b.Post("categories", "name", "Cats", "once", once).Want(http.StatusBadRequest, invalid)
+		b.Post("categories/1/delete", "once", once).Want(http.StatusBadRequest, invalid)
 	}
 	if after := s.LastAudit(); after != before {
 		t.Errorf("a rejected form wrote %+v", after)

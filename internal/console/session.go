@@ -55,7 +55,9 @@ func (s *sessions) SignOut(ctx context.Context, token petcat.TokenHash) error {
 }
 
 // SignOutEverywhere implements [petcat.SessionStore].
-func (s *sessions) SignOutEverywhere(ctx context.Context, by petcat.Author, of petcat.Subject) (petcat.Result[int64], error) {
+func (s *sessions) SignOutEverywhere(
+	ctx context.Context, by petcat.Author, of petcat.Subject,
+) (petcat.Result[int64], error) {
 	defer s.forget()
 	return s.Store.SignOutEverywhere(ctx, by, of)
 }

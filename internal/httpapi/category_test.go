@@ -139,7 +139,8 @@ func TestIdempotencyKeyOfChanges(t *testing.T) {
 			continue
 		}
 		path := "/v1" + strings.ReplaceAll(o.Path, "{categoryId}", "1")
-		a := s.do(o.Method, path, strings.NewReader(`{"name":"cat"}`), withKey(key), withHeader("Idempotency-Key", "k1"))
+		body := strings.NewReader(`{"name":"cat"}`)
+		a := s.do(o.Method, path, body, withKey(key), withHeader("Idempotency-Key", "k1"))
 		wantError(t, a, 400, petcat.CodeInvalidField)
 		wantHeader(t, a, "X-Error-Field", "Idempotency-Key")
 		wantMessage(t, a, o.Method+" takes no Idempotency-Key; send the ETag in If-Match instead")

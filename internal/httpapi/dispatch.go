@@ -98,7 +98,8 @@ func (s *Server) dispatch(e *exchange) error {
 	if endpoint.Writes() && endpoint.Method != http.MethodPost && e.r.Header["Idempotency-Key"] != nil {
 		// It would be ignored, and the caller would rely on it.
 		return petcat.Errorf(petcat.CodeInvalidField,
-			"%s takes no Idempotency-Key; send the ETag in If-Match instead, which makes retries safe", endpoint.Method).In("Idempotency-Key")
+			"%s takes no Idempotency-Key; send the ETag in If-Match instead, which makes retries safe",
+			endpoint.Method).In("Idempotency-Key")
 	}
 	return endpoint.handle(e)
 }

@@ -24,7 +24,7 @@ func (s *service) stage() {
 	must(s.t, err)
 	_, err = s.store.RequestPlan(s.t.Context(), petcat.By("customer acct_1"), asked)
 	must(s.t, err)
-	_, err = s.store.Heartbeat(s.t.Context(), petcat.Node{ID: "n", Label: "web-1", Version: "1.0.0", State: "ready", Since: noon})
+	_, err = s.store.Heartbeat(s.t.Context(), petcat.Node{ID: "n", Label: "web-1", State: "ready", Since: noon})
 	must(s.t, err)
 }
 
@@ -97,7 +97,8 @@ func TestRepeatedPost(t *testing.T) {
 			if got, want := again.header.Get("Location"), first.header.Get("Location"); got != want {
 				t.Errorf("Location: %q, want %q", got, want)
 			}
-			s.want(s.call("POST", "/accounts", `{"name":"shop","plan":"free"}`, "Idempotency-Key", "k1"), 422, "idempotency_key_reused")
+			other := s.call("POST", "/accounts", `{"name":"shop","plan":"free"}`, "Idempotency-Key", "k1")
+			s.want(other, 422, "idempotency_key_reused")
 			if got := s.audited(); got != entries {
 				t.Errorf("repeating it added %d audit entries", got-entries)
 			}
@@ -135,7 +136,8 @@ func TestIdempotencyKeyOfOtherMethods(t *testing.T) {
 			tested++
 			for _, key := range []string{"k1", ""} {
 				a := s.want(s.call(method, inStage(path), `{}`, "Idempotency-Key", key), 400, "invalid_field")
-				if want := method + " takes no Idempotency-Key; leave it out"; !strings.HasPrefix(a.text("message"), want) {
+				want := method + " takes no Idempotency-Key; leave it out"
+				if !strings.HasPrefix(a.text("message"), want) {
 					t.Errorf("%s %s: %s", method, path, a.text("message"))
 				}
 			}
@@ -153,7 +155,8 @@ func TestIdempotencyKeyOfOtherMethods(t *testing.T) {
 func TestTwoIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "/admin/v1/accounts", strings.NewReader(`{"name":"acme","plan":"free"}`))
+	body := strings.NewReader(`{"name":"acme","plan":"free"}`)
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/admin/v1/accounts", body)
 	r.Header = http.Header{"Authorization": {"Bearer " + s.token}, "Idempotency-Key": {"k1", "k2"}}
 	w := httptest.NewRecorder()
 	s.server.ServeHTTP(w, r)

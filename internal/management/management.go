@@ -151,7 +151,8 @@ func (c *call) run(methods map[string]operation) (any, error) {
 	}
 	if !reads && method != http.MethodPost && c.r.Header["Idempotency-Key"] != nil {
 		return nil, petcat.Errorf(petcat.CodeInvalidField,
-			"%s takes no Idempotency-Key; leave it out, and repeat the request if its outcome is unknown", method).In("Idempotency-Key")
+			"%s takes no Idempotency-Key; leave it out, and repeat the request if its outcome is unknown",
+			method).In("Idempotency-Key")
 	}
 	return do(c)
 }

@@ -112,7 +112,8 @@ func TestOnce(t *testing.T) {
 	// once returns the value of the form with an action.
 	once := func(page, action string) string {
 		t.Helper()
-		form := regexp.MustCompile(`action="/account/` + action + `"><input type="hidden" name="once" value="(\w{26})">`)
+		const field = `<input type="hidden" name="once" value="(\w{26})">`
+		form := regexp.MustCompile(`action="/account/` + action + `">` + field)
 		found := form.FindStringSubmatch(b.Get(page).Text)
 		if found == nil {
 			t.Fatalf("the page %q has no form %s with a field once", page, action)

@@ -26,7 +26,9 @@ import (
 type Store interface { //nolint:interfacebloat // a sum of small ones
 	pages.Store
 	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
-	RequestPlan(ctx context.Context, by petcat.Author, n petcat.NewPlanRequest) (petcat.Result[petcat.PlanRequest], error)
+	RequestPlan(
+		ctx context.Context, by petcat.Author, n petcat.NewPlanRequest,
+	) (petcat.Result[petcat.PlanRequest], error)
 	PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]petcat.PlanRequest, error)
 }
 

@@ -17,7 +17,17 @@ var placeholder = regexp.MustCompile(`\$([0-9]+)`)
 // $1 to $n and no question mark.
 func TestPlaceholders(t *testing.T) {
 	set := token.NewFileSet()
-	for _, name := range []string{"account.go", "access.go", "audit.go", "ban.go", "customer.go", "key.go", "once.go", "operator.go", "session.go"} {
+	for _, name := range []string{
+		"account.go",
+		"access.go",
+		"audit.go",
+		"ban.go",
+		"customer.go",
+		"key.go",
+		"once.go",
+		"operator.go",
+		"session.go",
+	} {
 		file, err := parser.ParseFile(set, filepath.Join(".", name), nil, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,9 @@ type Store interface { //nolint:interfacebloat // a sum of small interfaces
 	Note(ctx context.Context, name string) (string, error)
 	SetNote(ctx context.Context, name, text string) error
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
-	SetLogLevel(ctx context.Context, by petcat.Author, level slog.Level, until time.Time) (petcat.Result[slog.Level], error)
+	SetLogLevel(
+		ctx context.Context, by petcat.Author, level slog.Level, until time.Time,
+	) (petcat.Result[slog.Level], error)
 }
 
 // Open opens a store on the dataset named place, which is empty the first time. Several stores on
