@@ -28,7 +28,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	must(n.store.CreateOperator(t.Context(), petcat.By("cli:ada"), operator.Operator, petcat.RoleAdmin, newToken().Hash))
 	link := func(of petcat.Subject) string {
 		g := newToken()
-		must(n.store.CreateLink(t.Context(), "cli:ada", of, g.Hash))
+		must(n.store.CreateLink(t.Context(), petcat.By("cli:ada"), of, g.Hash))
 		return g.Secret.Reveal()
 	}
 	session := func(of petcat.Subject) string {
@@ -37,7 +37,11 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 		return g.Secret.Reveal()
 	}
 	program := must(petcat.GenerateOperatorToken(rand.Reader))
-	must(n.store.CreateToken(t.Context(), "cli:ada", "ci", petcat.RoleViewer, time.Time{}, program.Hash))
+	must(n.store.CreateToken(t.Context(), petcat.By("cli:ada"), petcat.NewToken{
+		Name: "ci",
+		Role: petcat.RoleViewer,
+		Hash: program.Hash,
+	}))
 
 	api, admin := n.api.Handler, n.guard(n.adminMux)
 	send := func(to http.Handler, method, path, header, value, form string) int {
