@@ -219,11 +219,22 @@ func TestOtherOperations(t *testing.T) {
 	s := start(t)
 	id := s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 201, "").text("id")
 	s.want(s.call("POST", "/accounts", `{"name":"pets","plan":"pro"}`), 201, "")
-	for query, count := range map[string]int{"": 2, "?name=acme": 1, "?name=acm": 0, "?plan=pro": 1, "?name=acme&plan=pro": 0, "?limit=1": 1, "?limit=1&after=" + id: 1} {
+	for query, count := range map[string]int{
+		"":                               2,
+		"?name=acme":                     1,
+		"?name=acm":                      0,
+		"?plan=pro":                      1,
+		"?name=acme&plan=pro":            0,
+		"?name=acme&limit=1":             1,
+		"?name=acme&limit=1&after=" + id: 0,
+		"?limit=1":                       1,
+		"?limit=1&after=" + id:           1,
+	} {
 		if got := s.want(s.call("GET", "/accounts"+query, ""), 200, ""); len(got.list) != count {
 			t.Errorf("%s: %v", query, got.list)
 		}
 	}
+	s.want(s.call("GET", "/accounts?name=acme&limit=0", ""), 400, "invalid_field")
 	s.want(s.call("POST", "/accounts/acme/keys", `{}`), 201, "")
 	must(t, s.store.SaveBan(t.Context(), petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute), EarlyRetries: 101}))
 	must(t, s.store.AddUsage(t.Context(), petcat.UsageBatch{Node: "a", Number: 1, SeenAt: noon, Counts: []petcat.UsageCount{
