@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"petcat/internal/store"
@@ -58,11 +60,26 @@ func (p prepared) statement(ctx context.Context, query string) (*sql.Stmt, error
 	if stmt := p.kept[query]; stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := p.db.PrepareContext(ctx, query)
+	stmt, err := p.db.PrepareContext(ctx, unnumbered(query))
 	if err == nil {
 		p.kept[query] = stmt // until the pool is closed
 	}
 	return stmt, err
+}
+
+// unnumbered replaces the placeholders $1, $2 and so on by question marks if they are in this order.
+// SQLite stores numbers as names and searches all of them for each argument, which makes groups of
+// creates 1.2 times as slow.
+func unnumbered(query string) string {
+	parts := strings.Split(query, "$")
+	for i, part := range parts[1:] {
+		rest := strings.TrimLeft(part, "0123456789")
+		if part[:len(part)-len(rest)] != strconv.Itoa(i+1) {
+			return query
+		}
+		parts[i+1] = rest
+	}
+	return strings.Join(parts, "?")
 }
 
 func (p prepared) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
