@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"iter"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,9 +19,16 @@ type Table struct {
 	Key     string // the columns of its primary key, as in ORDER BY
 }
 
-// Insert inserts rows of the table.
+// Insert inserts rows of the table. Its statement is built at run time, because the schema of the
+// backup has the names of the tables and columns.
 func (t Table) Insert(c Conn, rows [][]any) error {
-	return execRows(c, RowsInStatement, insertInto(t.Name, strings.Join(t.Columns, ", ")), ``, rows)
+	placeholders := make([]string, len(t.Columns))
+	for i := range placeholders {
+		placeholders[i] = "$" + strconv.Itoa(i+1)
+	}
+	insert := `INSERT INTO ` + t.Name + ` (` + strings.Join(t.Columns, ", ") + `)` +
+		` VALUES (` + strings.Join(placeholders, ", ") + `)`
+	return insertMany(c, insert, rows)
 }
 
 // Copy is a SQLite file with a copy of the data: a finished or unfinished backup.
@@ -46,53 +54,78 @@ const (
 	MetaProgram = "petcat"   // the version that made the backup
 )
 
+const (
+	stripNodes    = `DELETE FROM nodes`
+	stripSessions = `DELETE FROM sessions`
+	stripLinks    = `DELETE FROM sign_in_links`
+	// stripMeta deletes the notes, which belong to the running deployment.
+	stripMeta  = `DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`
+	insertMeta = `INSERT INTO meta (name, value) VALUES ($1, $2)`
+)
+
 // Strip turns a copy of the tables into a backup: it deletes data that backups must not contain,
 // and adds the time of the copy and the version of petcat.
 func Strip(c Conn, takenAt time.Time, program string) error {
-	for _, statement := range []string{
-		`DELETE FROM nodes`,
-		`DELETE FROM sessions`,
-		`DELETE FROM sign_in_links`,
-		// Notes belong to the running deployment.
-		`DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`,
-	} {
+	for _, statement := range []string{stripNodes, stripSessions, stripLinks, stripMeta} {
 		if _, err := c.Exec(statement); err != nil {
 			return err
 		}
 	}
-	const note = `INSERT INTO meta (name, value) VALUES (?, ?), (?, ?)`
-	_, err := c.Exec(note, MetaTakenAt, takenAt.UTC().Format(time.RFC3339Nano), MetaProgram, program)
-	return err
+	return c.ExecEach(insertMeta, [][]any{
+		{MetaTakenAt, takenAt.UTC().Format(time.RFC3339Nano)},
+		{MetaProgram, program},
+	})
 }
+
+const countAuditEntries = `SELECT count(*) FROM audit`
 
 // IsEmpty reports whether the database was never changed, except by a server's own bookkeeping.
 func (t *Tx) IsEmpty() (bool, error) {
-	entries, err := one(t, oneColumn[int64], nil, `SELECT count(*) FROM audit`)
+	entries, err := queryRow(t, scanNumber, nil, countAuditEntries)
 	return entries == 0 && t.sequences == (Sequences{}), err
 }
+
+// origin describes the backup that a restore copies.
+type origin struct {
+	dataset  string
+	takenAt  string
+	program  string
+	revision int64
+}
+
+func scanOrigin(row Row) (o origin, err error) {
+	err = row.Scan(
+		&o.dataset,
+		&o.takenAt,
+		&o.program,
+		&o.revision,
+	)
+	return o, err
+}
+
+const (
+	selectOrigin = `
+		SELECT d.value, t.value, p.value, c.revision FROM meta AS d, meta AS t, meta AS p, counter AS c
+		WHERE d.name = 'dataset' AND t.name = $1 AND p.name = $2`
+
+	updateDataset = `UPDATE meta SET value = $1 WHERE name = 'dataset'`
+	deleteOrigin  = `DELETE FROM meta WHERE name IN ($1, $2)`
+)
 
 // Restored completes a restore after all rows were inserted. It sets a new dataset name:
 // otherwise an ETag of the original data could match a list of the restored data.
 func (t *Tx) Restored(by petcat.Actor) error {
-	const (
-		values = `SELECT d.value, t.value, p.value, c.revision FROM meta AS d, meta AS t, meta AS p, counter AS c
-			WHERE d.name = 'dataset' AND t.name = ? AND p.name = ?`
-		rename = `UPDATE meta SET value = ? WHERE name = 'dataset'`
-		forget = `DELETE FROM meta WHERE name IN (?, ?)`
-	)
-	type backup struct {
-		dataset, takenAt, program string
-		revision                  int64
-	}
 	missing := errors.New("the table meta of the backup lacks rows that describe the backup")
-	into := func(b *backup) []any { return []any{&b.dataset, &b.takenAt, &b.program, &b.revision} }
-	b, err := one(t, into, missing, values, MetaTakenAt, MetaProgram)
+	o, err := queryRow(t, scanOrigin, missing, selectOrigin, MetaTakenAt, MetaProgram)
 	if err != nil {
 		return err
 	}
-	if err := t.exec(rename, rand.Text()); err != nil {
+	if err := t.run(updateDataset, rand.Text()); err != nil {
 		return err
 	}
-	e := entry{by, AuditRestore, b.dataset, detail{"taken_at": b.takenAt, "petcat": b.program, "revision": b.revision}}
-	return t.write(e, forget, MetaTakenAt, MetaProgram)
+	if err := t.run(deleteOrigin, MetaTakenAt, MetaProgram); err != nil {
+		return err
+	}
+	d := detail{"taken_at": o.takenAt, "petcat": o.program, "revision": o.revision}
+	return t.log(by, AuditRestore, o.dataset, d)
 }

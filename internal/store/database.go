@@ -79,10 +79,6 @@ func one[T any](c Conn, into columns[T], missing error, query string, args ...an
 	return rows[0], nil
 }
 
-// RowsInStatement is the usual maximum number of rows in a statement of execRows. Neither
-// database is faster with more.
-const RowsInStatement = 64
-
 // execRows writes rows in order, by statements with the given beginning and end, of at most size
 // rows each. size must be a power of two, so that there are few statements to prepare.
 func execRows(c Conn, size int, begin, end string, rows [][]any) error {
