@@ -14,13 +14,13 @@ import (
 func (s *DB) Create(ctx context.Context, c *store.Create) error {
 	// While the database is unavailable, nothing waits in the queue.
 	if err := s.writes.refuses(); err != nil {
-		return translate(&connError{err, unreachable}, "create category")
+		return translate(&connError{err, unreachable}, "create")
 	}
 	err := store.SubmitError(s.group.Submit(ctx, c))
 	if err == nil {
 		err = c.Outcome
 	}
-	return translate(err, "create category")
+	return translate(err, "create")
 }
 
 // Read runs fn with a timeout, and once more if its connection is broken.
@@ -174,9 +174,9 @@ func (s *DB) commit(group []*store.Create) error {
 		err = nil
 		for i, c := range group {
 			if alone := create(group[i : i+1]); alone != nil {
-				c.Outcome = translate(alone, "create category")
+				c.Outcome = translate(alone, "create")
 			}
 		}
 	}
-	return translate(err, "create categories")
+	return translate(err, "create")
 }

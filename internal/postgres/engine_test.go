@@ -4,37 +4,69 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"petcat"
 	"petcat/internal/clocktest"
 	"petcat/internal/store"
 	"petcat/internal/storetest"
 )
 
+// TestBadCreateFailsAlone: if the server rejects a create of a group, the others are stored.
 func TestBadCreateFailsAlone(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	// The domain validates everything, so the test adds a constraint.
+	dogs := create(t, s, "Dogs")
+	// The domain validates everything, so the test adds constraints.
 	server.Server(t).Execute(t, url, "ALTER TABLE categories ADD CHECK (name <> 'bad')")
-	good := func(name string, key petcat.IdempotencyKey) *store.Create {
-		return &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: newCategory(t, name), IdempotencyKey: key}}
-	}
-	for _, keyed := range []petcat.IdempotencyKey{"", "k"} {
-		before := len(storetest.Names(t, s))
-		group := []*store.Create{good("Dogs", keyed), good("bad", ""), good("Cats", "")}
+	server.Server(t).Execute(t, url, "ALTER TABLE pets ADD CHECK (name <> 'bad')")
+	for round, key := range []petcat.IdempotencyKey{"", "k"} {
+		group := []*store.Create{
+			{Account: 1, New: newCategory(t, "Cats"), Key: key},
+			{Account: 1, New: newCategory(t, "bad")},
+			{Account: 1, New: newPet(t, "Rex", dogs.ID)},
+			{Account: 1, New: newPet(t, "bad", dogs.ID)},
+			{Account: 1, New: newPet(t, "Max", dogs.ID+100)},
+			{Account: 1, New: newCategory(t, "Birds")},
+		}
 		// The committer's goroutine is idle.
 		if err := s.commit(group); err != nil {
 			t.Fatalf("the group failed: %v", err)
 		}
-		if petcat.CodeOf(group[1].Outcome) != petcat.CodeInternalError {
-			t.Errorf("the bad create: %v", group[1].Outcome)
-		}
-		for i, want := range map[int]petcat.CategoryID{0: petcat.CategoryID(before + 1), 2: petcat.CategoryID(before + 2)} {
-			if o := group[i]; o.Outcome != nil || o.Created.Replayed || o.Created.Category.ID != want {
-				t.Errorf("write %d: %+v, %v, want category %d", i, o.Created, o.Outcome, want)
+		for i, want := range []struct {
+			id   int64
+			code petcat.Code
+		}{
+			{id: int64(2 + 2*round)},
+			{code: petcat.CodeInternalError},
+			{id: int64(1 + round)},
+			{code: petcat.CodeInternalError},
+			{code: petcat.CodeInvalidField},
+			{id: int64(3 + 2*round)},
+		} {
+			c := group[i]
+			if got := petcat.CodeOf(c.Outcome); got != want.code {
+				t.Errorf("create %d: %v, want the code %q", i, c.Outcome, want.code)
+			}
+			if want.code == "" && (c.ID != want.id || c.Replayed) {
+				t.Errorf("create %d: %+v, want the id %d", i, c, want.id)
 			}
 		}
 	}
+	want := []string{"Dogs", "Cats", "Birds", "Cats", "Birds"}
+	if diff := cmp.Diff(want, storetest.Names(t, s)); diff != "" {
+		t.Errorf("categories (-want +got):\n%s", diff)
+	}
+}
+
+func newPet(t testing.TB, name string, category petcat.CategoryID) petcat.NewPet {
+	t.Helper()
+	n, err := petcat.ParseNewPet(&name, &category)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // TestWritesDuringTrial: while one write tries whether the database works again, other writes are

@@ -63,7 +63,9 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	}
 	var plan []string
 	err := s.readers.with(t.Context(), func(ctx context.Context, conn *pgx.Conn) error {
-		const name = `SELECT name FROM pg_prepared_statements WHERE statement LIKE 'SELECT id, name, description%'`
+		const name = `
+			SELECT name FROM pg_prepared_statements
+			WHERE ltrim(statement, E' \n\t') LIKE 'SELECT id, name, description%'`
 		var statement string
 		if err := conn.QueryRow(ctx, name).Scan(&statement); err != nil {
 			return err

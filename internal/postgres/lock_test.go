@@ -25,7 +25,7 @@ func TestIdempotencyKeyConflict(t *testing.T) {
 		conn := pgtest.Connect(t, url)
 		pgtest.Execute(t, conn, "BEGIN")
 		pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
-		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id) VALUES (1, $1, $2, $3)",
+		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency_keys (account_id, key, fingerprint, result_id) VALUES (1, $1, $2, $3)",
 			name, fingerprint[:], int64(first.ID)); err != nil {
 			t.Fatal(err)
 		}

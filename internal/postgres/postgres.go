@@ -2,7 +2,7 @@
 // share: it provides connections, commits and migrations, and package store the
 // operations. Charges are one statement here, with one round trip.
 //
-// Each node commits the queued categories as one group, in one transaction (engine.go).
+// Each node commits the queued creates as one group, in one transaction (engine.go).
 // Every transaction that takes a revision locks the counter's row first and keeps the lock
 // until the commit. So revisions, ids and commits are in one order on all nodes, "everything
 // after revision R" skips nothing, the transaction sees all idempotency keys, and the audit

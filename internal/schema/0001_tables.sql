@@ -39,7 +39,7 @@ CREATE TABLE idempotency_keys (
 	account_id  INTEGER NOT NULL,
 	key         TEXT NOT NULL,
 	fingerprint BLOB NOT NULL,
-	category_id INTEGER NOT NULL,
+	result_id   INTEGER NOT NULL, -- the id of the resource that was created or changed
 	-- By the database's clock: nodes' clocks may be wrong.
 	created_at  INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000 AS INTEGER)),
 	PRIMARY KEY (account_id, key)

@@ -105,7 +105,7 @@ func TestLogStaysSmall(t *testing.T) {
 		for range pages * 100 / logPages {
 			group := make([]*store.Create, logPages/100)
 			for i := range group {
-				group[i] = &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}
+				group[i] = &store.Create{Account: 1, New: n}
 			}
 			if err := s.create(group); err != nil {
 				t.Fatal(err)

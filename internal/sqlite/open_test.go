@@ -75,7 +75,7 @@ func filled(t *testing.T) string {
 	}
 	group := make([]*store.Create, 200)
 	for i := range group {
-		group[i] = &store.Create{CreateCategory: petcat.CreateCategory{Account: 1, New: n}}
+		group[i] = &store.Create{Account: 1, New: n}
 	}
 	if err := s.create(group); err != nil { // as one group, to be quick
 		t.Fatal(err)

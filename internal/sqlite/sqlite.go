@@ -157,9 +157,9 @@ func (s *DB) Reached(petcat.Revision, petcat.Revision) {}
 // Create implements [store.DB].
 func (s *DB) Create(ctx context.Context, c *store.Create) error {
 	if err := s.group.Submit(ctx, c); err != nil {
-		return s.writeError(err, "create category")
+		return s.writeError(err, "create")
 	}
-	return s.translate(c.Outcome, "create category")
+	return s.translate(c.Outcome, "create")
 }
 
 // BeginWrite implements [store.DB]. There is only one writer, so it locks the counter row, too.

@@ -71,10 +71,10 @@ func Strip(c Conn, takenAt time.Time, program string) error {
 			return err
 		}
 	}
-	return c.ExecEach(insertMeta, [][]any{
-		{MetaTakenAt, takenAt.UTC().Format(time.RFC3339Nano)},
-		{MetaProgram, program},
-	})
+	if err := c.Run(insertMeta, MetaTakenAt, takenAt.UTC().Format(time.RFC3339Nano)); err != nil {
+		return err
+	}
+	return c.Run(insertMeta, MetaProgram, program)
 }
 
 const countAuditEntries = `SELECT count(*) FROM audit`

@@ -25,7 +25,7 @@ type DB interface {
 	// Begin begins a transaction that locks the counter row. The caller ends it with Commit or
 	// Rollback, soon and without waiting for anything else: other writes wait for it.
 	Begin(ctx context.Context, w Work) (*Tx, error)
-	// Create commits the creation of a category, together with other creates.
+	// Create commits the creation of a category, a pet or an order, together with other creates.
 	Create(ctx context.Context, c *Create) error
 	// BeginWrite begins a transaction that does not lock the counter row. A failover to a standby
 	// may lose it. It is for usage, heartbeats and sessions.

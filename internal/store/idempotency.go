@@ -1,18 +1,8 @@
 package store
 
 import (
-	"cmp"
-	"context"
-	"crypto/sha256"
-
 	"petcat"
 )
-
-// request identifies a create, with or without an idempotency key.
-type request struct {
-	scopedKey                     // its key is "" if the caller sent none
-	fingerprint [sha256.Size]byte // used only with a key
-}
 
 // scopedKey is an idempotency key of one account. Other accounts may use the same text.
 type scopedKey struct {
@@ -34,76 +24,69 @@ func (s *Store) claim(k scopedKey) (end func(), err error) {
 }
 
 func errInProgress() error {
-	return petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request with this Idempotency-Key is still running; retry in a moment")
+	return petcat.Errorf(petcat.CodeIdempotencyInProgress,
+		"the first request with this Idempotency-Key is still running; retry in a moment")
 }
 
-// createOnce runs a caller's create in its own transaction. See [Tx.once].
-func (s *Store) createOnce(ctx context.Context, doing string, r request, create func(*Tx) (id int64, err error)) (earlier, error) {
-	end, err := s.claim(r.scopedKey)
-	if err != nil {
-		return earlier{}, err
-	}
-	defer end()
-	e, err := change(ctx, s, Work{doing, r.account}, func(t *Tx) (earlier, error) { return t.once(r, create) })
-	return e, callerError(err, "retry it later with the same Idempotency-Key")
+func errKeyReused() error {
+	return petcat.Errorf(petcat.CodeIdempotencyKeyReused,
+		"this Idempotency-Key was used for another request; use a new key for a new request")
 }
 
-// once calls do unless an earlier request with the same idempotency key succeeded. It returns
-// that request, or a new one with the id that do returned. An id of 0 is not stored.
-func (t *Tx) once(r request, do func(*Tx) (id int64, err error)) (e earlier, err error) {
-	found, err := t.recall([]request{r})
-	if err != nil || found[0].known {
-		return found[0], cmp.Or(err, found[0].conflict)
-	}
-	if e.id, err = do(t); err != nil || e.id == 0 {
-		return e, err
-	}
-	return e, t.remember([]request{r}, map[int]int64{0: e.id})
+// made is an earlier request with the same idempotency key.
+type made struct {
+	fingerprint hash  // of the operation and its input, so ids of different resources are never confused
+	id          int64 // of the resource that it created or changed
 }
 
-// earlier is an earlier request with the same idempotency key. The column category_id also has
-// ids of pets and orders. The fingerprint includes the operation, so ids of different resources
-// are never confused.
-type earlier struct {
-	known    bool
-	id       int64
-	conflict error // the requests differ
+func scanMade(row Row) (m made, err error) {
+	err = row.Scan(&m.fingerprint, &m.id)
+	return m, err
 }
 
-// recall returns the earlier request with the same idempotency key for each request. A key
+const (
+	selectIdempotencyKey = `
+		SELECT fingerprint, result_id FROM idempotency_keys
+		WHERE account_id = $1 AND key = $2`
+
+	insertIdempotencyKey = `
+		INSERT INTO idempotency_keys (account_id, key, fingerprint, result_id)
+		VALUES ($1, $2, $3, $4)`
+)
+
+// findReplays finds the earlier requests with the idempotency keys of a group of creates. A key
 // expires when [Store.Clean] deletes it.
-func (t *Tx) recall(requests []request) ([]earlier, error) {
-	const query = `SELECT category_id, fingerprint FROM idempotency_keys WHERE account_id = ? AND key = ?`
-	found := make([]earlier, len(requests))
-	var keyed []int
-	var rows [][]any
-	for i, r := range requests {
-		if r.key != "" {
-			keyed = append(keyed, i)
-			rows = append(rows, []any{int64(r.account), string(r.key)})
+func (t *Tx) findReplays(group []*Create) error {
+	var keyed []*Create
+	var args [][]any
+	for _, c := range group {
+		if c.Key != "" {
+			keyed = append(keyed, c)
+			args = append(args, []any{int64(c.Account), string(c.Key)})
 		}
 	}
-	err := t.QueryEach(func(row int, scan Scan) error {
-		i := keyed[row]
-		e := &found[i]
-		var fingerprint hash
-		err := scan(&e.id, &fingerprint)
-		if e.known = true; fingerprint != requests[i].fingerprint {
-			e.conflict = errKeyReused()
+	return t.QueryEach(func(i int, row Scan) error {
+		earlier, err := scanMade(row)
+		if err != nil {
+			return err
 		}
-		return err
-	}, query, rows)
-	return found, err
+		c := keyed[i]
+		if earlier.fingerprint != c.New.Fingerprint() {
+			c.Outcome = errKeyReused()
+			return nil
+		}
+		c.ID, c.Replayed = earlier.id, true
+		return nil
+	}, selectIdempotencyKey, args)
 }
 
-// remember stores the idempotency keys of requests with the ids of the created resources, by
-// index of the request.
-func (t *Tx) remember(requests []request, created map[int]int64) error {
-	var rows [][]any
-	for i, r := range requests {
-		if id, ok := created[i]; ok && r.key != "" {
-			rows = append(rows, []any{int64(r.account), string(r.key), r.fingerprint[:], id})
-		}
+// idempotencyRow returns the arguments of insertIdempotencyKey for a create.
+func idempotencyRow(c *Create) []any {
+	fingerprint := c.New.Fingerprint()
+	return []any{
+		c.Account,
+		c.Key,
+		fingerprint[:],
+		c.ID,
 	}
-	return execRows(t, RowsInStatement, insertInto("idempotency_keys", "account_id, key, fingerprint, category_id"), "", rows)
 }

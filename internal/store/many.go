@@ -20,12 +20,11 @@ func insertMany(c Conn, query string, rows [][]any) error {
 		if len(rows) < size {
 			continue
 		}
-		var statements [][]any
+		text := widened(query, size)
 		for ; len(rows) >= size; rows = rows[size:] {
-			statements = append(statements, slices.Concat(rows[:size]...))
-		}
-		if err := c.ExecEach(widened(query, size), statements); err != nil {
-			return err
+			if err := c.Run(text, slices.Concat(rows[:size]...)...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -28,12 +28,10 @@ type inserted struct {
 	statements int
 }
 
-// ExecEach implements [Conn].
-func (c *inserted) ExecEach(_ string, statements [][]any) error {
-	c.statements += len(statements)
-	for _, args := range statements {
-		c.rows = append(c.rows, args...)
-	}
+// Run implements [Conn].
+func (c *inserted) Run(_ string, args ...any) error {
+	c.statements++
+	c.rows = append(c.rows, args...)
 	return nil
 }
 

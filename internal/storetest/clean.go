@@ -44,7 +44,7 @@ func testClean(t *testing.T, open Open) {
 	}
 	err := f.Change(t.Context(), "fill", func(tx *store.Tx) error {
 		for _, row := range rows {
-			if err := tx.Run("INSERT INTO idempotency_keys (account_id, key, fingerprint, category_id) VALUES (1, ?, ?, 1)", row...); err != nil {
+			if err := tx.Run("INSERT INTO idempotency_keys (account_id, key, fingerprint, result_id) VALUES (1, ?, ?, 1)", row...); err != nil {
 				return err
 			}
 		}

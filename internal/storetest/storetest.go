@@ -98,6 +98,7 @@ func run(t *testing.T, open Open) {
 		{"changes of categories", testCategoryChanges},
 		{"pets", testPets},
 		{"orders", testOrders},
+		{"groups of creates", testCreates},
 		{"idempotency", testIdempotency},
 		{"idempotency of all creates", testOnce},
 		{"idempotency of management", testManagedOnce},
