@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -69,6 +71,39 @@ func TestSharedCommit(t *testing.T) {
 		if diff := cmp.Diff([]int{3}, commits); diff != "" {
 			t.Errorf("transactions in each commit (-want +got):\n%s", diff)
 		}
+	})
+}
+
+// TestReplayIsDurable: a replay of a change that shares its commit is not answered before the commit.
+func TestReplayIsDurable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := openAt(t, dir, Options{})
+		defer func() { _ = s.Close() }()
+		first, err := s.Begin(t.Context(), store.Work{Doing: "hold the writer"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		free, err := petcat.ParseSubscription("free", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var callers sync.WaitGroup
+		for range 2 {
+			callers.Go(func() {
+				by := petcat.Author{Actor: "cli:test", Key: "k", Request: "r"}
+				if made, err := s.CreateAccount(t.Context(), by, "acme", free); err == nil {
+					t.Errorf("the change was not committed, and a caller got %+v", made)
+				}
+			})
+		}
+		synctest.Wait()
+		path := filepath.Join(dir, database)
+		if err := os.Rename(path, path+".old"); err != nil { // the commit notices it
+			t.Fatal(err)
+		}
+		first.Rollback()
+		callers.Wait()
 	})
 }
 

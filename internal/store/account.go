@@ -186,8 +186,10 @@ func replayedAccount(tx *Tx, id int64, err error) (r petcat.Result[petcat.Accoun
 		return r, err
 	}
 	r.Replayed = true
-	r.Value, err = findAccount(tx, petcat.AccountID(id))
-	return r, err
+	if r.Value, err = findAccount(tx, petcat.AccountID(id)); err != nil {
+		return r, err
+	}
+	return r, tx.Commit()
 }
 
 const insertAccount = `

@@ -96,7 +96,7 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 		return err
 	}
 	if !last.StartedAt.Before(stored(b.StartedAt)) {
-		return nil
+		return tx.Commit()
 	}
 	err = tx.run(saveBan,
 		b.Key,
@@ -145,7 +145,7 @@ func (s *Store) LiftBan(
 		return r, err
 	}
 	if id != 0 {
-		return petcat.Result[petcat.Ban]{Value: last, Replayed: true}, nil
+		return petcat.Result[petcat.Ban]{Value: last, Replayed: true}, tx.Commit()
 	}
 	b, err := last.Lift(by.Actor, tx.now)
 	if err != nil {

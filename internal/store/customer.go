@@ -67,8 +67,10 @@ func replayedPlanRequest(tx *Tx, id int64, err error) (r petcat.Result[petcat.Pl
 		return r, err
 	}
 	r.Replayed = true
-	r.Value, err = findPlanRequest(tx, petcat.PlanRequestID(id))
-	return r, err
+	if r.Value, err = findPlanRequest(tx, petcat.PlanRequestID(id)); err != nil {
+		return r, err
+	}
+	return r, tx.Commit()
 }
 
 const insertPlanRequest = `

@@ -116,7 +116,10 @@ func (s *Store) SetLogLevel(
 	}
 	if id != 0 {
 		l, err := queryRow(tx, scanLogLevel, nil, selectLogLevel)
-		return petcat.Result[slog.Level]{Value: l.Level, Replayed: true}, err
+		if err != nil {
+			return r, err
+		}
+		return petcat.Result[slog.Level]{Value: l.Level, Replayed: true}, tx.Commit()
 	}
 	if err := tx.run(setNote, logLevelNote, string(text)); err != nil {
 		return r, err

@@ -127,7 +127,7 @@ func (s *Store) DrainNode(
 		return r, err
 	}
 	if id != 0 {
-		return petcat.Result[petcat.Node]{Value: n, Replayed: true}, nil
+		return petcat.Result[petcat.Node]{Value: n, Replayed: true}, tx.Commit()
 	}
 	if n.Drained != drained {
 		n.Drained = drained

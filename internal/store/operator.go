@@ -79,8 +79,10 @@ func (s *Store) CreateOperator(
 	}
 	if id != 0 {
 		r.Replayed = true
-		r.Value, err = findOperator(tx, name)
-		return r, err
+		if r.Value, err = findOperator(tx, name); err != nil {
+			return r, err
+		}
+		return r, tx.Commit()
 	}
 	if err := tx.checkOperatorNameFree(name); err != nil {
 		return r, err
@@ -135,7 +137,7 @@ func (s *Store) RemoveOperator(
 		return r, err
 	}
 	if id != 0 {
-		return petcat.Result[petcat.OperatorName]{Value: name, Replayed: true}, nil
+		return petcat.Result[petcat.OperatorName]{Value: name, Replayed: true}, tx.Commit()
 	}
 	removed, err := tx.Exec(deleteOperator, string(name))
 	if err != nil {
@@ -182,7 +184,10 @@ func replayedToken(tx *Tx, id int64, err error) (r petcat.Result[petcat.Operator
 	}
 	r.Replayed = true
 	r.Value, err = queryRow(tx, scanToken, notFound("there is no token %d", id), selectToken, id)
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	return r, tx.Commit()
 }
 
 const selectTokens = `SELECT ` + tokenColumns + ` FROM operator_tokens ORDER BY id`

@@ -24,7 +24,7 @@ func (s *Store) CreateLink(
 	if ends != 0 {
 		r.Value = petcat.Link{Of: of, EndsAt: time.UnixMilli(ends).UTC()}
 		r.Replayed = true
-		return r, nil
+		return r, tx.Commit()
 	}
 	if of.Realm() == petcat.AccountRealm {
 		_, err = tx.openAccount(of.Account)
@@ -201,7 +201,7 @@ func (s *Store) SignOutEverywhere(
 		return ended, err
 	}
 	if id != 0 {
-		return petcat.Result[int64]{Replayed: true}, nil
+		return petcat.Result[int64]{Replayed: true}, tx.Commit()
 	}
 	ended.Value, err = tx.endSessions(of)
 	if err != nil {
