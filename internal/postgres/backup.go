@@ -93,8 +93,7 @@ func (s *DB) Restore(ctx context.Context, by petcat.Actor, from store.Copy) erro
 	}
 	// It has no timeout: it takes longer than a write.
 	err = s.writers.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
-		_, err := s.transaction(ctx, c, true, func(t *store.Tx) error { return restore(ctx, c, t, by, tables, from) })
-		return err
+		return s.alone(ctx, c, true, func(t *store.Tx) error { return restore(ctx, c, t, by, tables, from) })
 	})
 	return translate(err, "restore")
 }

@@ -102,19 +102,6 @@ func (b *breaker) report(ctx context.Context, err error) {
 	}
 }
 
-// transact runs fn in a transaction, which locks the counter's row at its begin if counter is true:
-// then the rows that it reads do not change until it commits. It is retried only if the server did
-// not answer its begin; after that, a lost transaction may have committed.
-func (s *DB) transact(ctx context.Context, p pool, counter bool, fn func(*store.Tx) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeouts.write, errNoAnswer)
-	defer cancel()
-	err := try(ctx, s.writes, p, func(ctx context.Context, c *pgx.Conn) (begun bool, err error) {
-		return s.transaction(ctx, c, counter, fn)
-	})
-	s.noteFull(err)
-	return err
-}
-
 // noteFull notes an error that says that the disk is full.
 func (s *DB) noteFull(err error) {
 	if sqlState(err) == diskFull {
@@ -123,60 +110,31 @@ func (s *DB) noteFull(err error) {
 	}
 }
 
-// transaction runs fn in a transaction, and reports whether the server answered its begin.
-func (s *DB) transaction(ctx context.Context, on *pgx.Conn, counter bool, fn func(*store.Tx) error) (begun bool, err error) {
-	c := s.conn(ctx, on)
-	defer func() {
-		if err != nil {
-			_, _ = on.Exec(ctx, "rollback") // if that fails, the connection is closed
-		}
-	}()
-	t, err := s.open(c, counter)
-	if err != nil {
-		return false, err
-	}
-	if err := fn(t); err != nil {
-		return true, err
-	}
-	if err := t.Finish(); err != nil {
-		return true, err
-	}
-	return true, c.commit()
-}
-
-// open begins a transaction on a connection.
-func (s *DB) open(c *conn, counter bool) (*store.Tx, error) {
-	var n store.Sequences
-	c.queue("begin")
-	c.queue(s.settings)
-	if counter {
-		c.queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
-	} else {
-		c.queue("SET LOCAL synchronous_commit = local")
-	}
-	if err := c.flush(); err != nil {
-		return nil, err
-	}
-	return store.NewTx(c, store.Now(s.clock), n), nil
-}
-
-// commit makes a group of creates durable. It is the committer's function. The group does not end
-// with the context of one of its callers.
+// commit makes a group of creates durable. It is the committer's function.
 func (s *DB) commit(group []*store.Create) error {
-	ctx := context.WithoutCancel(s.life)
-	create := func(group []*store.Create) error {
-		return s.transact(ctx, s.creators, true, func(t *store.Tx) error { return t.CreateAll(group) })
+	err := s.commitGroup(group)
+	if err == nil || severityOf(err) != statement || len(group) == 1 {
+		return err
 	}
-	err := create(group)
-	if err != nil && severityOf(err) == statement && len(group) > 1 {
-		// One of them is wrong, and the others must not fail with it: each gets its own
-		// transaction.
-		err = nil
-		for i, c := range group {
-			if alone := create(group[i : i+1]); alone != nil {
-				c.Outcome = translate(alone, "create")
-			}
+	// One of them is wrong, and the others must not fail with it: each gets its own transaction.
+	for i, c := range group {
+		if alone := s.commitGroup(group[i : i+1]); alone != nil {
+			c.Outcome = alone
 		}
 	}
-	return translate(err, "create")
+	return nil
+}
+
+// commitGroup commits a group in one transaction. It does not end with the context of one of its
+// callers.
+func (s *DB) commitGroup(group []*store.Create) error {
+	t, err := s.begin(context.WithoutCancel(s.life), s.creators, "create", true)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	if err := t.tx.CreateAll(group); err != nil {
+		return err
+	}
+	return t.Commit()
 }

@@ -140,7 +140,7 @@ func (s *DB) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.D
 		return m, err
 	}
 	// The transaction shows whether the mode of a pooler allows one.
-	_, err = s.transaction(ctx, c, false, func(t *store.Tx) (err error) {
+	err = s.alone(ctx, c, false, func(t *store.Tx) (err error) {
 		m, err = store.ReadMeta(t, o.Environment, o.Clock.Read().Time())
 		return err
 	})

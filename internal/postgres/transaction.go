@@ -4,14 +4,16 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"petcat/internal/store"
 )
 
-// transaction is a transaction of package store, on a connection of the pool of writers.
+// transaction is a transaction of package store, on a connection of a pool.
 type transaction struct {
 	db     *DB
+	pool   pool
 	doing  string
 	tx     *store.Tx
 	ctx    context.Context //nolint:containedctx // with the timeout of a write; it ends with the transaction
@@ -25,7 +27,7 @@ type transaction struct {
 // Begin implements [store.DB]. It is retried only if the server did not answer its begin; after that,
 // a lost transaction may have committed.
 func (s *DB) Begin(ctx context.Context, w store.Work) (*store.Tx, error) {
-	t, err := s.beginTransaction(ctx, w.Doing, true)
+	t, err := s.begin(ctx, s.writers, w.Doing, true)
 	if err != nil {
 		return nil, err
 	}
@@ -35,20 +37,22 @@ func (s *DB) Begin(ctx context.Context, w store.Work) (*store.Tx, error) {
 // BeginWrite implements [store.DB]. Creates do not wait for it. It does not wait for a standby, so
 // usage, heartbeats and sessions are written while the standby is down.
 func (s *DB) BeginWrite(ctx context.Context, doing string) (store.Write, error) {
-	t, err := s.beginTransaction(ctx, doing, false)
+	t, err := s.begin(ctx, s.writers, doing, false)
 	if err != nil {
 		return store.Write{}, err
 	}
 	return store.Write{Conn: t.tx.Conn, Ending: t.tx}, nil
 }
 
-// beginTransaction begins a transaction, and locks the counter row if counter is true.
-func (s *DB) beginTransaction(ctx context.Context, doing string, counter bool) (*transaction, error) {
+// begin begins a transaction on a connection of a pool, and locks the counter row if counter is true:
+// then the rows that it reads do not change until it ends. It is retried only if the server did not
+// answer its begin; after that, a lost transaction may have committed.
+func (s *DB) begin(ctx context.Context, p pool, doing string, counter bool) (*transaction, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeouts.write, errNoAnswer)
-	t := &transaction{db: s, doing: doing, ctx: ctx, cancel: cancel}
+	t := &transaction{db: s, pool: p, doing: doing, ctx: ctx, cancel: cancel}
 	err := t.begin(counter)
 	if severityOf(err) == lost && ctx.Err() == nil {
-		s.writers.Reset() // after a restart of the server, all idle connections are broken
+		p.Reset() // after a restart of the server, all idle connections are broken
 		err = t.begin(counter)
 	}
 	if err != nil {
@@ -59,13 +63,13 @@ func (s *DB) beginTransaction(ctx context.Context, doing string, counter bool) (
 	return t, nil
 }
 
-// begin begins the transaction on a connection.
+// begin tries once to begin.
 func (t *transaction) begin(counter bool) error {
 	if err := t.db.writes.enter(); err != nil {
 		return &connError{err, unreachable}
 	}
 	var err error
-	if t.leased, err = t.db.writers.acquire(t.ctx); err != nil {
+	if t.leased, err = t.pool.acquire(t.ctx); err != nil {
 		t.db.writes.report(t.ctx, err)
 		return err
 	}
@@ -76,6 +80,22 @@ func (t *transaction) begin(counter bool) error {
 	}
 	t.tx = tx.Begun(watched{t.conn, t}, t)
 	return nil
+}
+
+// open begins a transaction on a connection.
+func (s *DB) open(c *conn, counter bool) (*store.Tx, error) {
+	var n store.Sequences
+	c.queue("begin")
+	c.queue(s.settings)
+	if counter {
+		c.queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
+	} else {
+		c.queue("SET LOCAL synchronous_commit = local")
+	}
+	if err := c.flush(); err != nil {
+		return nil, err
+	}
+	return store.NewTx(c, store.Now(s.clock), n), nil
 }
 
 // Commit implements [store.Ending].
@@ -143,4 +163,25 @@ func (w watched) Query(row func(store.Scan) error, query string, args ...any) er
 // QueryEach implements [store.Conn].
 func (w watched) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
 	return w.note(w.conn.QueryEach(row, query, args))
+}
+
+// alone runs fn in a transaction on a connection that the caller has, without a timeout.
+func (s *DB) alone(ctx context.Context, on *pgx.Conn, counter bool, fn func(*store.Tx) error) (err error) {
+	c := s.conn(ctx, on)
+	defer func() {
+		if err != nil {
+			_, _ = on.Exec(ctx, "rollback") // if that fails, the connection is closed
+		}
+	}()
+	t, err := s.open(c, counter)
+	if err != nil {
+		return err
+	}
+	if err := fn(t); err != nil {
+		return err
+	}
+	if err := t.Finish(); err != nil {
+		return err
+	}
+	return c.commit()
 }
