@@ -157,3 +157,47 @@ func TestPanicReleasesWriter(t *testing.T) {
 	}()
 	create(t, s, "Dogs")
 }
+
+// TestAccessChangeInSharedCommit: only the caller that changed access hears of it, not the callers
+// whose transactions share its commit.
+func TestAccessChangeInSharedCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openAt(t, t.TempDir(), Options{})
+		defer closeNow(t, s)
+		changes := 0
+		s.OnAccessChange(func(context.Context) { changes++ })
+		first, err := s.Begin(t.Context(), store.Work{Doing: "first"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		subscription, err := petcat.ParseSubscription("free", 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waiting sync.WaitGroup
+		for _, write := range []func() error{
+			func() error {
+				_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), "zoo", subscription)
+				return err
+			},
+			func() error { return s.SetNote(t.Context(), "test", "a write without the counter row") },
+			func() error {
+				return s.Change(t.Context(), "another change", func(tx *store.Tx) error {
+					return tx.Run(`INSERT INTO meta (name, value) VALUES ('another', '')`)
+				})
+			},
+		} {
+			waiting.Go(func() {
+				if err := write(); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait() // they get the writer in this order
+		}
+		first.Rollback()
+		waiting.Wait()
+		if changes != 1 {
+			t.Errorf("%d changes of access were announced, want 1", changes)
+		}
+	})
+}
