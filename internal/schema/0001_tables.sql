@@ -91,6 +91,8 @@ CREATE TABLE bans (
 	revision      INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX ban_revision ON bans (revision);
+CREATE INDEX ban_account ON bans (account_id, key_id);
+CREATE INDEX ban_ends_at ON bans (ends_at);
 
 CREATE TABLE audit (
 	sequence INTEGER PRIMARY KEY,
@@ -199,6 +201,7 @@ CREATE TABLE recent_refusals (
 	PRIMARY KEY (account_id, key_id, operation, code)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX recent_refusal_last_at ON recent_refusals (last_at);
+CREATE INDEX recent_refusal_request ON recent_refusals (request_id);
 
 -- Users of the console.
 CREATE TABLE operators (
@@ -216,6 +219,8 @@ CREATE TABLE sign_in_links (
 	account_id    INTEGER NOT NULL,
 	ends_at       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_in_link_subject ON sign_in_links (operator_name, account_id);
+CREATE INDEX sign_in_link_ends_at ON sign_in_links (ends_at);
 
 CREATE TABLE sessions (
 	hash          BLOB PRIMARY KEY,
@@ -225,6 +230,7 @@ CREATE TABLE sessions (
 	seen_at       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX session_subject ON sessions (operator_name, account_id);
+CREATE INDEX session_seen_at ON sessions (seen_at);
 
 -- Bearer tokens of the management API.
 CREATE TABLE operator_tokens (
@@ -251,6 +257,7 @@ CREATE TABLE plan_requests (
 ) STRICT;
 CREATE UNIQUE INDEX plan_request_pending ON plan_requests (account_id) WHERE state = 'pending';
 CREATE INDEX plan_request_account ON plan_requests (account_id, id);
+CREATE INDEX plan_request_state ON plan_requests (state, id);
 
 -- Searches: accounts by the start of the name in any case, keys by hint, audit entries by actor and
 -- by subject.
