@@ -2,6 +2,12 @@
 CREATE TABLE petcat_schema (version bigint NOT NULL);
 INSERT INTO petcat_schema (version) VALUES (0); -- migrate sets it
 
+-- unixepoch is SQLite's function: unixepoch('subsec') is the Unix time in seconds with a fraction, by
+-- the clock of the database. So the statements of package store are the same for both databases.
+CREATE FUNCTION unixepoch(modifier text) RETURNS double precision LANGUAGE sql AS $$
+	SELECT date_part('epoch', clock_timestamp())
+$$;
+
 CREATE INDEX category_revision ON categories (revision);
 
 -- Audit entries are only appended. The owner of the table can drop the trigger; the chain of hashes

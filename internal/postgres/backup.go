@@ -135,7 +135,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 
 // checkUnused returns an error if a node is running.
 func checkUnused(t *store.Tx) error {
-	nodes, err := store.RunningNodes(t, dialect())
+	nodes, err := store.RunningNodes(t)
 	if err == nil && len(nodes) > 0 {
 		return petcat.TemporarilyUnusablef(nil, "a server uses the database; stop it, then restore again (after a kill, wait 15 s)")
 	}

@@ -125,13 +125,9 @@ func (t *texts) numbered(query string) string {
 }
 
 // Dialect implements [store.DB].
-func (s *DB) Dialect() store.Dialect { return dialect() }
-
-func dialect() store.Dialect {
+func (*DB) Dialect() store.Dialect {
 	return store.Dialect{
-		Now: `(extract(epoch FROM clock_timestamp()) * 1000)::int8`,
-		// Every node deletes expired rows.
-		SkipLocked: ` FOR UPDATE SKIP LOCKED`,
-		CleanRows:  1000, // a deletion takes some milliseconds
+		RowLocks:  true,
+		CleanRows: 1000, // a deletion takes some milliseconds
 	}
 }

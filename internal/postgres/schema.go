@@ -17,7 +17,8 @@ var tables embed.FS
 
 func migrations() []string {
 	return schema.Migrations(tables, strings.NewReplacer(
-		`CAST(unixepoch('subsec') * 1000 AS INTEGER)`, dialect().Now,
+		// The second part of the migration defines unixepoch.
+		`CAST(unixepoch('subsec') * 1000 AS INTEGER)`, `CAST(date_part('epoch', clock_timestamp()) * 1000 AS bigint)`,
 		" INTEGER", " bigint",
 		" BLOB", " bytea",
 		// Byte by byte: an update of an operating system's collation damages indexes.

@@ -147,11 +147,8 @@ func eachRow(row func(store.Scan) error, rows *sql.Rows, err error) error {
 }
 
 // Dialect implements [store.DB].
-func (s *DB) Dialect() store.Dialect { return dialect() }
-
-func dialect() store.Dialect {
+func (*DB) Dialect() store.Dialect {
 	return store.Dialect{
-		Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`,
 		// A deletion takes less than a millisecond: it shares a transaction with creates.
 		CleanRows: 500,
 	}

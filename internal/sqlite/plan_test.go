@@ -3,10 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -93,27 +91,6 @@ func TestPagesUseIndexes(t *testing.T) {
 		}
 		if got := strings.Join(plan, "\n"); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
-		}
-	}
-}
-
-// TestUsageUsesIndexes: the cost of reading an account's usage does not depend on the number of
-// accounts.
-func TestUsageUsesIndexes(t *testing.T) {
-	s := openAt(t, t.TempDir(), Options{})
-	defer closeNow(t, s)
-	var plan []string
-	seen := store.New(watched{s.DB, &plan}, clock.NewSystem())
-	small := []string{"SCAN CONSTANT ROW", "SCAN hours", "SCAN days", "SCAN h", "SCAN d", "SCAN usage_nodes", "SCAN u"}
-	for _, step := range []petcat.UsageStep{petcat.UsageByHour, petcat.UsageByDay} {
-		plan = nil
-		if _, err := seen.Usage(t.Context(), petcat.UsageQuery{Account: 7, Step: step, To: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
-		for _, line := range plan {
-			if strings.HasPrefix(line, "SCAN") && !slices.Contains(small, line) {
-				t.Errorf("by the %s: %q of\n%s", step.Length(), line, strings.Join(plan, "\n"))
-			}
 		}
 	}
 }

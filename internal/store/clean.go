@@ -11,47 +11,92 @@ const (
 	// endedRetention is the retention of the last batch number of a stopped node. After that
 	// time, no duplicate of a batch can arrive.
 	endedRetention = 24 * time.Hour
+	// refusalRetention is the retention of a group of rejections after its last one.
+	refusalRetention = 30 * 24 * time.Hour
 	// killedAfter is the time without a batch after which a node counts as killed. A node
 	// without requests writes an empty batch every half minute.
 	killedAfter = 90 * time.Second
 )
 
-// Clean deletes all expired rows, in small statements so that other writes do not wait for long.
-// It also marks killed nodes, and merges old hours of the usage history into days.
+// Each statement deletes at most $2 rows, so that other writes do not wait for long. SQLite gets it
+// without SKIP LOCKED, see [Dialect.Text].
+const (
+	// deleteExpiredIdempotencyKeys has the age $1, because the database's clock wrote created_at.
+	// SELECT makes PostgreSQL read the clock once, and use the index.
+	deleteExpiredIdempotencyKeys = `
+		DELETE FROM idempotency_keys WHERE (account_id, key) IN (
+			SELECT account_id, key FROM idempotency_keys
+			WHERE created_at <= (SELECT CAST(unixepoch('subsec') * 1000 AS bigint)) - $1
+			ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	deleteExpiredUsageDays = `
+		DELETE FROM usage_days WHERE (day, account_id) IN (
+			SELECT day, account_id FROM usage_days
+			WHERE day < $1
+			ORDER BY day, account_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	deleteEndedUsageNodes = `
+		DELETE FROM usage_nodes WHERE node IN (
+			SELECT node FROM usage_nodes
+			WHERE ended AND seen_at <= $1
+			LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	deleteExpiredUsageNodes = `
+		DELETE FROM usage_nodes WHERE node IN (
+			SELECT node FROM usage_nodes
+			WHERE seen_at <= $1
+			LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	deleteExpiredRefusals = `
+		DELETE FROM recent_refusals WHERE (account_id, key_id, operation, code) IN (
+			SELECT account_id, key_id, operation, code FROM recent_refusals
+			WHERE last_at <= $1
+			ORDER BY last_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	deleteExpiredSessions = `
+		DELETE FROM sessions WHERE hash IN (
+			SELECT hash FROM sessions
+			WHERE seen_at <= $1
+			LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	deleteExpiredLinks = `
+		DELETE FROM sign_in_links WHERE hash IN (
+			SELECT hash FROM sign_in_links
+			WHERE ends_at <= $1
+			LIMIT $2 FOR UPDATE SKIP LOCKED)`
+)
+
+// Clean deletes all expired rows, marks killed nodes, and merges old hours of the usage history into
+// days.
 func (s *Store) Clean(ctx context.Context) error {
 	now := Now(s.clock)
 	for _, expired := range []struct {
-		table, key, condition string
-		before                int64
+		query  string
+		before int64
 	}{
-		{"idempotency_keys", "account_id, key", "created_at <= (SELECT " + s.dialect.Now + ") - ? ORDER BY created_at", petcat.IdempotencyRetention.Milliseconds()},
-		{"usage_days", "day, account_id", "day < ? ORDER BY day, account_id", petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
-		{"usage_nodes", "node", "ended AND seen_at <= ?", now.Add(-endedRetention).UnixMilli()},
-		{"usage_nodes", "node", "seen_at <= ?", now.Add(-petcat.UsageDays).UnixMilli()},
-		{"recent_refusals", "account_id, key_id, operation, code", "last_at <= ? ORDER BY last_at", now.Add(-refusalRetention).UnixMilli()},
-		{"sessions", "hash", "seen_at <= ?", now.Add(-petcat.CustomerIdle).UnixMilli()}, // the longest idle time
-		{"sign_in_links", "hash", "ends_at <= ?", now.UnixMilli()},
+		{deleteExpiredIdempotencyKeys, petcat.IdempotencyRetention.Milliseconds()},
+		{deleteExpiredUsageDays, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
+		{deleteEndedUsageNodes, now.Add(-endedRetention).UnixMilli()},
+		{deleteExpiredUsageNodes, now.Add(-petcat.UsageDays).UnixMilli()},
+		{deleteExpiredRefusals, now.Add(-refusalRetention).UnixMilli()},
+		{deleteExpiredSessions, now.Add(-petcat.CustomerIdle).UnixMilli()}, // the longest idle time
+		{deleteExpiredLinks, now.UnixMilli()},
 	} {
-		query := `DELETE FROM ` + expired.table + ` WHERE (` + expired.key + `) IN (SELECT ` + expired.key + ` FROM ` + expired.table +
-			` WHERE ` + expired.condition + ` LIMIT ?` + s.dialect.SkipLocked + `)`
-		err := s.inParts(func() (int64, error) {
-			return s.Exec(ctx, "delete expired rows", query, expired.before, s.dialect.CleanRows)
-		})
-		if err != nil {
+		if err := s.deleteExpired(ctx, expired.query, expired.before); err != nil {
 			return err
 		}
 	}
 	if err := s.MarkKilledNodes(ctx, killedAfter); err != nil {
 		return err
 	}
-	return s.inParts(func() (int64, error) { return s.foldHours(ctx) })
+	return s.foldHours(ctx)
 }
 
-// inParts repeats step, which changes at most CleanRows rows, until it changes fewer.
-func (s *Store) inParts(step func() (rows int64, err error)) error {
+// deleteExpired repeats a statement until it deletes fewer rows than it may.
+func (s *Store) deleteExpired(ctx context.Context, query string, before int64) error {
 	for {
-		rows, err := step()
-		if err != nil || rows < int64(s.dialect.CleanRows) {
+		deleted, err := s.Exec(ctx, "delete expired rows", s.dialect.Text(query), before, s.dialect.CleanRows)
+		if err != nil || deleted < int64(s.dialect.CleanRows) {
 			return err
 		}
 	}

@@ -41,16 +41,26 @@ type Work struct {
 	Account petcat.AccountID
 }
 
-// Dialect is the SQL that differs between the databases.
+// Dialect is what differs between the databases. Their clock is unixepoch in both: package postgres
+// has a function with this name.
 type Dialect struct {
-	// Now is an expression for the time of the database's clock, in Unix milliseconds.
-	Now string
-	// SkipLocked ends a query that selects rows to delete. It excludes rows that another
-	// transaction is deleting.
-	SkipLocked string
+	// RowLocks is true if several transactions write at the same time and lock rows. SQLite has
+	// one writer, and no syntax for locks.
+	RowLocks bool
 	// CleanRows is the maximum number of rows that one statement deletes, so that other
 	// writes do not wait for long.
 	CleanRows int
+}
+
+// skipLocked excludes rows that another transaction is changing.
+const skipLocked = `FOR UPDATE SKIP LOCKED`
+
+// Text returns a statement as the database runs it: without skipLocked if it has no row locks.
+func (d Dialect) Text(query string) string {
+	if d.RowLocks {
+		return query
+	}
+	return strings.ReplaceAll(query, skipLocked, "")
 }
 
 // columns returns the destinations of a row's columns: those of a [Scan], and the types below.

@@ -14,7 +14,7 @@ import (
 // one, and the DB knows no operation of the Store. Its methods, and those of a [Tx], return errors of
 // the domain, whose text for the log names the operation.
 type DB interface {
-	// Dialect returns the SQL that only this kind of database has.
+	// Dialect returns what differs between the kinds of databases.
 	Dialect() Dialect
 	// Meta returns the identity of the data.
 	Meta() Meta

@@ -18,25 +18,27 @@ type Meta struct {
 	Created     bool   // there was no data before ReadMeta
 }
 
+const selectMeta = `
+	SELECT e.value, d.value FROM meta AS e, meta AS d
+	WHERE e.name = 'environment' AND d.name = 'dataset'`
+
+func scanMeta(row Row) (m Meta, err error) {
+	err = row.Scan(&m.Environment, &m.Dataset)
+	return m, err
+}
+
 // ReadMeta returns the Meta of the data, or creates it if there is no data. It returns a
 // [petcat.UnusableError] if the data belongs to an environment other than env. If env is "", it
 // accepts any environment, and new data is for production.
 func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
-	const insert = `INSERT INTO meta (name, value) VALUES ('environment', ?), ('dataset', ?), ('created_at', ?) ON CONFLICT DO NOTHING`
-	const query = `SELECT e.value, d.value FROM meta AS e, meta AS d WHERE e.name = 'environment' AND d.name = 'dataset'`
-	into := func(m *Meta) []any { return []any{(*string)(&m.Environment), &m.Dataset} }
-	m, err := one(c, into, nil, query)
-	if err == nil && m.Dataset == "" {
-		// If several nodes start at once, the first insert wins. All insert the rows in
-		// the same order, so they cannot deadlock.
-		fresh, name := cmp.Or(env, petcat.Production), rand.Text()
-		if _, err = c.Exec(insert, string(fresh), name, now.UTC().Format(time.RFC3339)); err == nil {
-			m, err = one(c, into, nil, query)
-			m.Created = m.Dataset == name
-		}
-	}
+	m, err := queryRow(c, scanMeta, nil, selectMeta)
 	if err != nil {
 		return Meta{}, err
+	}
+	if m.Dataset == "" {
+		if m, err = createMeta(c, cmp.Or(env, petcat.Production), now); err != nil {
+			return Meta{}, err
+		}
 	}
 	if env != "" && m.Environment != env {
 		return Meta{}, petcat.Unusablef(nil, "the data belongs to the %s environment and this is %s; choose other data with --data or --database, or start with the --environment of this data", m.Environment, env)
@@ -44,17 +46,42 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	return m, nil
 }
 
+const insertIdentity = `
+	INSERT INTO meta (name, value)
+	VALUES ('environment', $1), ('dataset', $2), ('created_at', $3)
+	ON CONFLICT DO NOTHING`
+
+// createMeta creates the Meta of new data. If several nodes start at once, the first insert wins.
+// All insert the rows in the same order, so they cannot deadlock.
+func createMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
+	name := rand.Text()
+	if _, err := c.Exec(insertIdentity, env, name, now.UTC().Format(time.RFC3339)); err != nil {
+		return Meta{}, err
+	}
+	m, err := queryRow(c, scanMeta, nil, selectMeta)
+	m.Created = m.Dataset == name
+	return m, err
+}
+
 // A note is a short named text that all processes of a deployment share. It is not part of the
 // data: it has no revision, and backups exclude it.
 
-// Note returns a note, or "" if it does not exist.
-func (s *Store) Note(ctx context.Context, name string) (text string, err error) {
-	return read(ctx, s, "read the note "+name, func(c Conn) (string, error) {
-		return one(c, oneColumn[string], nil, `SELECT value FROM meta WHERE name = ?`, name)
-	})
+const selectNote = `SELECT value FROM meta WHERE name = $1`
+
+func scanNote(row Row) (text string, err error) {
+	err = row.Scan(&text)
+	return text, err
 }
 
-const setNote = `INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+// Note returns a note, or "" if it does not exist.
+func (s *Store) Note(ctx context.Context, name string) (text string, err error) {
+	return queryRow(s.reader(ctx, "read the note "+name), scanNote, nil, selectNote, name)
+}
+
+const setNote = `
+	INSERT INTO meta (name, value)
+	VALUES ($1, $2)
+	ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 // SetNote creates or changes a note.
 func (s *Store) SetNote(ctx context.Context, name, text string) error {
@@ -72,11 +99,12 @@ type logLevel struct {
 // LogLevel returns the minimum level of log lines that overrides the settings of all nodes, and
 // its expiry, which may be in the past. The expiry is zero if no level was ever set.
 func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error) {
-	var l logLevel
 	text, err := s.Note(ctx, logLevelNote)
-	if err == nil && text != "" {
-		err = json.Unmarshal([]byte(text), &l)
+	if err != nil || text == "" {
+		return 0, time.Time{}, err
 	}
+	var l logLevel
+	err = json.Unmarshal([]byte(text), &l)
 	return l.Level, l.Until, err
 }
 

@@ -17,64 +17,8 @@ const (
 	nodeSilence = 15 * time.Second
 )
 
-// age is an expression for the age of a node's row, in milliseconds.
-func (d Dialect) age() string { return `abs(` + d.Now + ` - seen_at)` }
-
-// RunningNodes returns the running nodes by label.
-func RunningNodes(c Conn, d Dialect) ([]petcat.Node, error) {
-	return all(c, nodeInto, runningNodes+d.age()+` <= ? ORDER BY label`, nodeSilence.Milliseconds())
-}
-
-const runningNodes = `SELECT id, label, version, host, admin_url, console_url, public_url, state, since_at, drained FROM nodes WHERE `
-
-func nodeInto(n *petcat.Node) []any {
-	return []any{&n.ID, &n.Label, &n.Version, &n.Host, &n.AdminURL, &n.ConsoleURL, &n.PublicURL, &n.State, (*moment)(&n.Since), &n.Drained}
-}
-
-// Nodes implements [petcat.NodeStore].
-func (s *Store) Nodes(ctx context.Context) ([]petcat.Node, error) {
-	return read(ctx, s, "read the nodes", func(c Conn) ([]petcat.Node, error) { return RunningNodes(c, s.dialect) })
-}
-
-// Heartbeat implements [petcat.NodeStore]. It writes a row only if it must change or be renewed.
-func (s *Store) Heartbeat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
-	return write(ctx, s, "record a heartbeat", func(c Conn) ([]petcat.Node, error) {
-		now, age := s.dialect.Now, s.dialect.age()
-		forget := `DELETE FROM nodes WHERE id <> ? AND ` + age + ` > ?`
-		update := `UPDATE nodes SET since_at = CASE state WHEN ? THEN since_at ELSE ` + now + ` END, state = ?, seen_at = ` + now + ` WHERE id = ? AND (state <> ? OR ` + age + ` >= ?)`
-		rename := `UPDATE nodes SET label = ? WHERE id = ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = ?)`
-		insert := `INSERT INTO nodes (id, label, version, host, admin_url, console_url, public_url, state, since_at, drained, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ` + now + `, ?, ` + now + `) ON CONFLICT DO NOTHING`
-		err := c.Run(forget, n.ID, nodeSilence.Milliseconds())
-		if err == nil { // an error may have ended the transaction
-			err = c.Run(update, n.State, n.State, n.ID, n.State, nodeNoted.Milliseconds())
-		}
-		if err == nil {
-			err = c.Run(rename, n.Label, n.ID, n.Label)
-		}
-		if err != nil {
-			return nil, err
-		}
-		nodes, err := RunningNodes(c, s.dialect)
-		if err != nil || slices.ContainsFunc(nodes, func(other petcat.Node) bool { return other.ID == n.ID }) {
-			return nodes, err
-		}
-		for label, next := n.Label, 2; ; next++ {
-			added, err := c.Exec(insert, n.ID, label, n.Version, n.Host, n.AdminURL, n.ConsoleURL, n.PublicURL, n.State, n.Drained)
-			if err != nil {
-				return nil, err
-			}
-			if added > 0 {
-				return RunningNodes(c, s.dialect)
-			}
-			label = fmt.Sprintf("%s-%d", n.Label, next)
-		}
-	})
-}
-
-// RemoveNode implements [petcat.NodeStore].
-func (s *Store) RemoveNode(ctx context.Context, id string) error {
-	return s.exec(ctx, "delete a node", `DELETE FROM nodes WHERE id = ?`, id)
-}
+// nodeColumns are the columns that scanNode reads.
+const nodeColumns = `id, label, version, host, admin_url, console_url, public_url, state, since_at, drained`
 
 func scanNode(row Row) (n petcat.Node, err error) {
 	err = row.Scan(
@@ -92,11 +36,114 @@ func scanNode(row Row) (n petcat.Node, err error) {
 	return n, err
 }
 
+const selectRunningNodes = `
+	SELECT ` + nodeColumns + ` FROM nodes
+	WHERE abs(unixepoch('subsec') * 1000 - seen_at) <= $1
+	ORDER BY label`
+
+// RunningNodes returns the running nodes by label.
+func RunningNodes(c Conn) ([]petcat.Node, error) {
+	return queryRows(c, scanNode, selectRunningNodes, nodeSilence.Milliseconds())
+}
+
+// Nodes implements [petcat.NodeStore].
+func (s *Store) Nodes(ctx context.Context) ([]petcat.Node, error) {
+	return RunningNodes(s.reader(ctx, "read the nodes"))
+}
+
+const (
+	deleteStoppedNodes = `
+		DELETE FROM nodes
+		WHERE id <> $1 AND abs(unixepoch('subsec') * 1000 - seen_at) > $2`
+
+	// renewNode writes only if the state has changed or the row has the age $3.
+	renewNode = `
+		UPDATE nodes SET
+			since_at = CASE WHEN state = $1 THEN since_at ELSE CAST(unixepoch('subsec') * 1000 AS bigint) END,
+			state = $1,
+			seen_at = CAST(unixepoch('subsec') * 1000 AS bigint)
+		WHERE id = $2 AND (state <> $1 OR abs(unixepoch('subsec') * 1000 - seen_at) >= $3)`
+
+	// renameNode gives a node its preferred label once it is free.
+	renameNode = `
+		UPDATE nodes SET label = $1
+		WHERE id = $2 AND NOT EXISTS (SELECT 1 FROM nodes WHERE label = $1)`
+)
+
+// Heartbeat implements [petcat.NodeStore]. It writes a row only if it must change or be renewed.
+func (s *Store) Heartbeat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
+	w, err := s.db.BeginWrite(ctx, "record a heartbeat")
+	if err != nil {
+		return nil, err
+	}
+	defer w.Rollback()
+	if err := w.Run(deleteStoppedNodes, n.ID, nodeSilence.Milliseconds()); err != nil {
+		return nil, err
+	}
+	if err := w.Run(renewNode, n.State, n.ID, nodeNoted.Milliseconds()); err != nil {
+		return nil, err
+	}
+	if err := w.Run(renameNode, n.Label, n.ID); err != nil {
+		return nil, err
+	}
+	nodes, err := RunningNodes(w)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(nodes, func(other petcat.Node) bool { return other.ID == n.ID }) {
+		if err := addNode(w, n); err != nil {
+			return nil, err
+		}
+		if nodes, err = RunningNodes(w); err != nil {
+			return nil, err
+		}
+	}
+	return nodes, w.Commit()
+}
+
+const insertNode = `
+	INSERT INTO nodes (id, label, version, host, admin_url, console_url, public_url, state, since_at, drained, seen_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8,
+		CAST(unixepoch('subsec') * 1000 AS bigint), $9, CAST(unixepoch('subsec') * 1000 AS bigint))
+	ON CONFLICT DO NOTHING`
+
+// addNode inserts a new node, with the suffix -2, -3 and so on if another one has its label.
+func addNode(c Conn, n petcat.Node) error {
+	label := n.Label
+	for next := 2; ; next++ {
+		added, err := c.Exec(insertNode,
+			n.ID,
+			label,
+			n.Version,
+			n.Host,
+			n.AdminURL,
+			n.ConsoleURL,
+			n.PublicURL,
+			n.State,
+			n.Drained,
+		)
+		if err != nil || added > 0 {
+			return err
+		}
+		label = fmt.Sprintf("%s-%d", n.Label, next)
+	}
+}
+
+const deleteNode = `DELETE FROM nodes WHERE id = $1`
+
+// RemoveNode implements [petcat.NodeStore].
+func (s *Store) RemoveNode(ctx context.Context, id string) error {
+	return s.exec(ctx, "delete a node", deleteNode, id)
+}
+
+const selectRunningNode = `
+	SELECT ` + nodeColumns + ` FROM nodes
+	WHERE label = $1 AND abs(unixepoch('subsec') * 1000 - seen_at) <= $2`
+
 // runningNode returns the running node with a label.
-func runningNode(c Conn, d Dialect, label string) (petcat.Node, error) {
+func runningNode(c Conn, label string) (petcat.Node, error) {
 	missing := notFound("there is no running node %q", label)
-	query := runningNodes + `label = $1 AND ` + d.age() + ` <= $2`
-	return queryRow(c, scanNode, missing, query, label, nodeSilence.Milliseconds())
+	return queryRow(c, scanNode, missing, selectRunningNode, label, nodeSilence.Milliseconds())
 }
 
 // nodeID is stored with an idempotency key, because the ids of nodes are texts. The request contains
@@ -122,7 +169,7 @@ func (s *Store) DrainNode(
 	if err != nil {
 		return r, err
 	}
-	n, err := runningNode(tx, s.dialect, label)
+	n, err := runningNode(tx, label)
 	if err != nil {
 		return r, err
 	}

@@ -18,8 +18,8 @@ var placeholder = regexp.MustCompile(`\$([0-9]+)`)
 func TestPlaceholders(t *testing.T) {
 	set := token.NewFileSet()
 	for _, name := range []string{
-		"access.go", "account.go", "audit.go", "backup.go", "ban.go", "category.go", "create.go", "customer.go",
-		"idempotency.go", "key.go", "many.go", "once.go", "operator.go", "pet.go", "session.go",
+		"access.go", "account.go", "audit.go", "backup.go", "ban.go", "category.go", "clean.go", "create.go", "customer.go",
+		"idempotency.go", "key.go", "many.go", "meta.go", "node.go", "once.go", "operator.go", "pet.go", "session.go", "tx.go",
 	} {
 		file, err := parser.ParseFile(set, filepath.Join(".", name), nil, 0)
 		if err != nil {

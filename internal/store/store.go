@@ -1,6 +1,6 @@
 // Package store implements all operations on stored data, and contains all SQL statements, once
 // for both databases. Packages sqlite and postgres provide the [DB] that runs the statements,
-// and a [Dialect] for the SQL that differs.
+// and a [Dialect].
 //
 // Each change of the domain's data runs in a transaction that locks the counter row ([Tx]),
 // together with its audit entry. A failed operation changes nothing.
@@ -82,22 +82,6 @@ func change[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error
 	return result(func(fn func(*Tx) error) error { return s.change(ctx, w, fn) }, fn)
 }
 
-// write runs fn in a transaction without the lock on the counter row, and returns its result
-// after the commit.
-func write[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
-	var none T
-	w, err := s.db.BeginWrite(ctx, doing)
-	if err != nil {
-		return none, err
-	}
-	defer w.Rollback()
-	v, err := fn(w)
-	if err != nil {
-		return none, err
-	}
-	return v, w.Commit()
-}
-
 // read runs fn, which reads a few rows, and returns its result.
 func read[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
 	return result(func(fn func(Conn) error) error { return s.db.Read(ctx, doing, fn) }, fn)
@@ -157,7 +141,15 @@ func each[T any](ctx context.Context, s *Store, doing string, into columns[T], f
 // Exec commits one statement without the lock on the counter row, and returns the number of
 // changed rows.
 func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (changed int64, err error) {
-	return write(ctx, s, doing, func(c Conn) (int64, error) { return c.Exec(query, args...) })
+	w, err := s.db.BeginWrite(ctx, doing)
+	if err != nil {
+		return 0, err
+	}
+	defer w.Rollback()
+	if changed, err = w.Exec(query, args...); err != nil {
+		return 0, err
+	}
+	return changed, w.Commit()
 }
 
 // exec is Exec without the number of changed rows.

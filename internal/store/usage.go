@@ -10,110 +10,243 @@ import (
 )
 
 const (
-	usageColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
-	sums         = `sum(requests), sum(minute_refused), sum(day_refused), sum(ban_refused), sum(key_refused), sum(failed), sum(bytes)`
+	// noteBatch changes no row if the batch was added before.
+	noteBatch = `
+		INSERT INTO usage_nodes AS n (node, number, seen_at, ended)
+		VALUES ($1, $2, $3, $4)
+		ON CONFLICT (node) DO UPDATE SET
+			number = excluded.number,
+			seen_at = excluded.seen_at,
+			ended = excluded.ended,
+			killed_at = NULL
+		WHERE n.number < excluded.number`
+
+	addUsage = `
+		INSERT INTO usage AS u (account_id, hour, ` + countColumns + `)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (account_id, hour) DO UPDATE SET
+			requests = u.requests + excluded.requests,
+			minute_refused = u.minute_refused + excluded.minute_refused,
+			day_refused = u.day_refused + excluded.day_refused,
+			ban_refused = u.ban_refused + excluded.ban_refused,
+			key_refused = u.key_refused + excluded.key_refused,
+			failed = u.failed + excluded.failed,
+			bytes = u.bytes + excluded.bytes`
+
+	setKeyUse = `
+		INSERT INTO key_uses AS u (key_id, used_at)
+		VALUES ($1, $2)
+		ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at
+		WHERE u.used_at < excluded.used_at`
+
+	addRefusals = `
+		INSERT INTO recent_refusals AS r (` + refusalColumns + `)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+		ON CONFLICT (account_id, key_id, operation, code) DO UPDATE SET
+			count = r.count + excluded.count,
+			last_at = excluded.last_at,
+			request_id = excluded.request_id,
+			status = excluded.status,
+			minute_used = excluded.minute_used,
+			minute_limit = excluded.minute_limit,
+			day_used = excluded.day_used,
+			day_limit = excluded.day_limit,
+			until_at = excluded.until_at`
 )
-
-// addUsage adds counts to the rows of a table, or inserts the rows. The values of the key come
-// first in each row. A statement has at most size rows.
-func addUsage(c Conn, size int, table, key string, rows [][]any) error {
-	return execRows(c, size, insertInto(table+` AS u`, key+", "+usageColumns), onConflict(key, usageColumns, `$ = u.$ + excluded.$`), rows)
-}
-
-func countInto(c *petcat.UsageCount) []any {
-	return append([]any{(*int64)(&c.Account), &c.Hour}, countsInto(&c.UsageCounts)...)
-}
-
-func countsInto(c *petcat.UsageCounts) []any {
-	return []any{&c.Requests, &c.MinuteRefused, &c.DayRefused, &c.BanRefused, &c.KeyRefused, &c.Failed, &c.Bytes}
-}
 
 // AddUsage implements [petcat.UsageStore]. It does not lock the counter row, so creates do not
 // wait for it.
 func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
-	const (
-		number = `INSERT INTO usage_nodes AS n (node, number, seen_at, ended) VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE
-			SET number = excluded.number, seen_at = excluded.seen_at, ended = excluded.ended, killed_at = NULL WHERE n.number < excluded.number`
-		later = `$ = CASE WHEN u.$ > excluded.$ THEN u.$ ELSE excluded.$ END`
-	)
-	_, err := write(ctx, s, "add usage", func(c Conn) (int, error) {
-		return 0, func() error {
-			added, err := c.Exec(number, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
-			if err != nil || added == 0 {
-				return err
-			}
-			if err := addUsage(c, RowsInStatement, "usage", "account_id, hour", rowsOf(b.Counts, countInto)); err != nil {
-				return err
-			}
-			uses := rowsOf(b.Keys, func(k *petcat.KeyUse) []any { return []any{(*int64)(&k.Key), k.At.Unix()} })
-			if err := execRows(c, RowsInStatement, insertInto("key_uses AS u", "key_id, used_at"), onConflict("key_id", "used_at", later), uses); err != nil {
-				return err
-			}
-			return execRows(c, RowsInStatement, insertInto("recent_refusals AS r", refusalColumns),
-				onConflict(refusalKey, lastRefusal, replaced)+`, count = r.count + excluded.count`, rowsOf(b.Refusals, refusalInto))
-		}()
-	})
-	return err
+	w, err := s.db.BeginWrite(ctx, "add usage")
+	if err != nil {
+		return err
+	}
+	defer w.Rollback()
+	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
+	if err != nil || added == 0 {
+		return err
+	}
+	if err := insertMany(w, addUsage, usageRows(b.Counts)); err != nil {
+		return err
+	}
+	if err := insertMany(w, setKeyUse, keyUseRows(b.Keys)); err != nil {
+		return err
+	}
+	if err := insertMany(w, addRefusals, refusalRows(b.Refusals)); err != nil {
+		return err
+	}
+	return w.Commit()
 }
+
+// usageRows returns the arguments of addUsage.
+func usageRows(counts []petcat.UsageCount) [][]any {
+	rows := make([][]any, len(counts))
+	for i, c := range counts {
+		rows[i] = []any{
+			c.Account,
+			c.Hour,
+			c.Requests,
+			c.MinuteRefused,
+			c.DayRefused,
+			c.BanRefused,
+			c.KeyRefused,
+			c.Failed,
+			c.Bytes,
+		}
+	}
+	return rows
+}
+
+// keyUseRows returns the arguments of setKeyUse.
+func keyUseRows(uses []petcat.KeyUse) [][]any {
+	rows := make([][]any, len(uses))
+	for i, u := range uses {
+		rows[i] = []any{u.Key, u.At.Unix()}
+	}
+	return rows
+}
+
+// refusalRows returns the arguments of addRefusals.
+func refusalRows(refusals []petcat.Refusal) [][]any {
+	rows := make([][]any, len(refusals))
+	for i, r := range refusals {
+		rows[i] = []any{
+			r.Account,
+			r.Key,
+			r.Operation,
+			r.Code,
+			r.Count,
+			r.First.UnixMilli(),
+			r.Last.UnixMilli(),
+			r.RequestID,
+			r.Status,
+			r.Minute.Used,
+			r.Minute.Limit,
+			r.Day.Used,
+			r.Day.Limit,
+			millis(r.Until),
+		}
+	}
+	return rows
+}
+
+const markKilledNodes = `
+	UPDATE usage_nodes SET killed_at = $1
+	WHERE NOT ended AND killed_at IS NULL AND seen_at <= $2`
 
 // MarkKilledNodes marks nodes as killed that wrote no batch for the duration silence and did not
 // stop.
 func (s *Store) MarkKilledNodes(ctx context.Context, silence time.Duration) error {
-	const note = `UPDATE usage_nodes SET killed_at = ? WHERE NOT ended AND killed_at IS NULL AND seen_at <= ?`
 	now := Now(s.clock)
-	return s.exec(ctx, "mark killed nodes", note, now.UnixMilli(), now.Add(-silence).UnixMilli())
+	return s.exec(ctx, "mark killed nodes", markKilledNodes, now.UnixMilli(), now.Add(-silence).UnixMilli())
 }
 
 const (
 	secondsPerHour = 3600
 	hoursPerDay    = 24
-	// askedHours makes SQLite look up each hour, because its primary key begins with the hour.
-	// The CROSS JOIN sets the order of the tables.
-	askedHours = `WITH RECURSIVE hours (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM hours WHERE at < ?)`
-	fromHours  = ` FROM hours AS h CROSS JOIN usage AS u WHERE u.hour = h.at AND u.account_id = ?`
 )
+
+// selectDayUsed selects the hours from $1 to $2 of the account $3. WITH makes SQLite look up each
+// hour, because its primary key begins with the hour; CROSS JOIN sets the order of the tables.
+const selectDayUsed = `
+	WITH RECURSIVE hours (at) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT at + 1 FROM hours WHERE at < $2)
+	SELECT coalesce(sum(u.requests), 0)
+	FROM hours AS h CROSS JOIN usage AS u
+	WHERE u.hour = h.at AND u.account_id = $3`
 
 // DayUsed implements [petcat.UsageStore].
 func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64) (int64, error) {
-	const query = askedHours + ` SELECT coalesce(sum(u.requests), 0)` + fromHours
-	return read(ctx, s, "read a day's usage", func(c Conn) (int64, error) {
-		return one(c, oneColumn[int64], nil, query, day*hoursPerDay, day*hoursPerDay+hoursPerDay-1, int64(account))
-	})
+	first := day * hoursPerDay
+	c := s.reader(ctx, "read a day's usage")
+	return queryRow(c, scanNumber, nil, selectDayUsed, first, first+hoursPerDay-1, account)
+}
+
+const (
+	// countColumns and sumColumns are the counts that scanPeriod and scanAccountUsage read.
+	countColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
+	sumColumns   = `
+		sum(requests), sum(minute_refused), sum(day_refused), sum(ban_refused), sum(key_refused),
+		sum(failed), sum(bytes)`
+
+	// selectUsage selects the periods of $5 hours of the account $6: of the hours from $1 to
+	// $2 and the days from $3 to $4, those from the hour $7 until before the hour $8. Other
+	// transactions merge hours into days; a single statement counts each hour once.
+	selectUsage = `
+		WITH RECURSIVE
+			hours (at) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT at + 1 FROM hours WHERE at < $2),
+			days (at) AS (SELECT CAST($3 AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < $4)
+		SELECT 3600000 * (counted.hour - counted.hour % $5) AS period, ` + sumColumns + `
+		FROM (
+			SELECT u.hour, ` + countColumns + `
+			FROM hours AS h CROSS JOIN usage AS u
+			WHERE u.hour = h.at AND u.account_id = $6
+			UNION ALL
+			SELECT 24 * u.day, ` + countColumns + `
+			FROM days AS d CROSS JOIN usage_days AS u
+			WHERE u.day = d.at AND u.account_id = $6
+		) AS counted
+		WHERE counted.hour >= $7 AND counted.hour < $8
+		GROUP BY period ORDER BY period`
+
+	selectGaps = `
+		SELECT node, seen_at, killed_at FROM usage_nodes
+		WHERE killed_at >= $1 AND seen_at < $2
+		ORDER BY seen_at, node`
+)
+
+func scanPeriod(row Row) (p petcat.UsagePeriod, err error) {
+	err = row.Scan(
+		(*moment)(&p.Begin),
+		&p.Requests,
+		&p.MinuteRefused,
+		&p.DayRefused,
+		&p.BanRefused,
+		&p.KeyRefused,
+		&p.Failed,
+		&p.Bytes,
+	)
+	return p, err
+}
+
+func scanGap(row Row) (g petcat.UsageGap, err error) {
+	err = row.Scan(
+		&g.Node,
+		(*moment)(&g.From),
+		(*moment)(&g.Until),
+	)
+	return g, err
 }
 
 // Usage implements [petcat.UsageStore].
-func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error) {
-	// Other transactions merge hours into days. A single statement counts each hour once.
-	const (
-		query = askedHours + `, days (at) AS (SELECT CAST(? AS bigint) UNION ALL SELECT at + 1 FROM days WHERE at < ?)
-			SELECT 3600000 * (u.hour - u.hour % ?) AS period, ` + sums + ` FROM (
-				SELECT u.hour, ` + usageColumns + fromHours + `
-				UNION ALL SELECT 24 * u.day, ` + usageColumns + ` FROM days AS d CROSS JOIN usage_days AS u WHERE u.day = d.at AND u.account_id = ?) AS u
-			WHERE u.hour >= ? AND u.hour < ? GROUP BY period ORDER BY period`
-		gaps = `SELECT node, seen_at, killed_at FROM usage_nodes WHERE killed_at >= ? AND seen_at < ? ORDER BY seen_at, node`
-	)
-	now, account := Now(s.clock), int64(q.Account)
+func (s *Store) Usage(ctx context.Context, q petcat.UsageQuery) (h petcat.UsageHistory, err error) {
+	now := Now(s.clock)
 	kept := func(step petcat.UsageStep) int64 { return step.KeptSince(now).Unix() / secondsPerHour }
 	length := int64(q.Step.Length() / time.Hour)
-	from, to := max(ceilHours(q.From, length), kept(q.Step)), ceilHours(q.To, length) // the first hour, and the hour after the last
-	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
+	from := max(ceilHours(q.From, length), kept(q.Step))
+	to := ceilHours(q.To, length)
 	// A node that was disconnected for long may have added to older hours.
 	first := max(from, kept(petcat.UsageByHour)-hoursPerDay)
-	return read(ctx, s, "read the usage history", func(c Conn) (h petcat.UsageHistory, err error) {
-		h.Periods, err = all(c, func(p *petcat.UsagePeriod) []any {
-			return append([]any{(*moment)(&p.Begin)}, countsInto(&p.UsageCounts)...)
-		}, query, first, last, from/hoursPerDay, last/hoursPerDay, length, account, account, from, to)
-		if err != nil {
-			return h, err
-		}
-		h.Gaps, err = all(c, func(g *petcat.UsageGap) []any {
-			return []any{&g.Node, (*moment)(&g.From), (*moment)(&g.Until)}
-		}, gaps, q.From.UnixMilli(), q.To.UnixMilli())
-		for i, p := range h.Periods {
-			h.Periods[i].Incomplete = slices.ContainsFunc(h.Gaps, func(g petcat.UsageGap) bool { return g.Meets(p.Begin, q.Step) })
-		}
+	last := min(to, now.Unix()/secondsPerHour+hoursPerDay)
+	c := s.reader(ctx, "read the usage history")
+	h.Periods, err = queryRows(c, scanPeriod, selectUsage,
+		first,
+		last,
+		from/hoursPerDay,
+		last/hoursPerDay,
+		length,
+		q.Account,
+		from,
+		to,
+	)
+	if err != nil {
 		return h, err
-	})
+	}
+	h.Gaps, err = queryRows(c, scanGap, selectGaps, q.From.UnixMilli(), q.To.UnixMilli())
+	for i := range h.Periods {
+		p := &h.Periods[i]
+		p.Incomplete = slices.ContainsFunc(h.Gaps, func(g petcat.UsageGap) bool { return g.Meets(p.Begin, q.Step) })
+	}
+	return h, err
 }
 
 // ceilHours returns the first hour at or after a time in which a period begins.
@@ -122,71 +255,178 @@ func ceilHours(t time.Time, length int64) int64 {
 	return (t.Unix() + seconds - 1) / seconds * length
 }
 
-// TopAccounts implements [petcat.UsageStore].
-func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error) {
-	by := `sum(requests)`
-	if q.ByRefused {
-		by = `sum(minute_refused + day_refused + ban_refused + key_refused)`
-	}
-	query := `SELECT u.account_id, a.name, ` + sums + ` FROM (
-			SELECT account_id, ` + usageColumns + ` FROM usage WHERE hour >= ? AND hour < ?
-			UNION ALL SELECT account_id, ` + usageColumns + ` FROM usage_days WHERE day >= ? AND day < ?) AS u
-		JOIN accounts AS a ON a.id = u.account_id GROUP BY u.account_id, a.name HAVING ` + by + ` > 0
-		ORDER BY ` + by + ` DESC, u.account_id LIMIT ?`
-	return list(ctx, s, "read the largest accounts", func(u *petcat.AccountUsage) []any {
-		return append([]any{(*int64)(&u.Account), &u.Name}, countsInto(&u.UsageCounts)...)
-	}, query, ceilHours(q.From, 1), ceilHours(q.To, 1), ceilHours(q.From, hoursPerDay)/hoursPerDay, ceilHours(q.To, hoursPerDay)/hoursPerDay, q.Limit)
-}
-
-// foldHours merges some hours that are older than [petcat.UsageHours] into days, and returns
-// their number. Several nodes may do so concurrently.
-func (s *Store) foldHours(ctx context.Context) (int64, error) {
-	take := `DELETE FROM usage WHERE (hour, account_id) IN (SELECT hour, account_id FROM usage WHERE hour < ? LIMIT ?` + s.dialect.SkipLocked + `)
-		RETURNING account_id, hour, ` + usageColumns
-	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
-	return write(ctx, s, "merge old hours of usage", func(c Conn) (int64, error) {
-		counts, err := all(c, countInto, take, before, s.dialect.CleanRows)
-		if err != nil {
-			return 0, err
-		}
-		for i := range counts {
-			counts[i].Hour /= hoursPerDay
-		}
-		// Sorted, so that two nodes cannot deadlock.
-		slices.SortFunc(counts, func(a, b petcat.UsageCount) int {
-			return cmp.Or(cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Account, b.Account))
-		})
-		// PostgreSQL cannot update a row twice in one statement.
-		return int64(len(counts)), addUsage(c, 1, "usage_days", "account_id, day", rowsOf(counts, countInto))
-	})
-}
-
-// refusalRetention is the retention of a group of rejections after its last one.
-const refusalRetention = 30 * 24 * time.Hour
-
 const (
-	refusalKey     = `account_id, key_id, operation, code`
-	lastRefusal    = `last_at, request_id, status, minute_used, minute_limit, day_used, day_limit, until_at`
-	refusalColumns = refusalKey + `, count, first_at, ` + lastRefusal
+	// selectAccountUsage selects the hours from $1 until before $2, and the days from $3 until
+	// before $4.
+	selectAccountUsage = `
+		SELECT counted.account_id, a.name, ` + sumColumns + `
+		FROM (
+			SELECT account_id, ` + countColumns + ` FROM usage WHERE hour >= $1 AND hour < $2
+			UNION ALL
+			SELECT account_id, ` + countColumns + ` FROM usage_days WHERE day >= $3 AND day < $4
+		) AS counted JOIN accounts AS a ON a.id = counted.account_id
+		GROUP BY counted.account_id, a.name`
+
+	selectTopByRequests = selectAccountUsage + `
+		HAVING sum(requests) > 0
+		ORDER BY sum(requests) DESC, counted.account_id LIMIT $5`
+
+	selectTopByRefused = selectAccountUsage + `
+		HAVING sum(minute_refused + day_refused + ban_refused + key_refused) > 0
+		ORDER BY sum(minute_refused + day_refused + ban_refused + key_refused) DESC, counted.account_id LIMIT $5`
 )
 
-func refusalInto(r *petcat.Refusal) []any {
-	return []any{
-		(*int64)(&r.Account), (*int64)(&r.Key), (*string)(&r.Operation), (*string)(&r.Code), &r.Count, (*moment)(&r.First), (*moment)(&r.Last), &r.RequestID, &r.Status,
-		&r.Minute.Used, &r.Minute.Limit, &r.Day.Used, &r.Day.Limit, (*moment)(&r.Until),
+func scanAccountUsage(row Row) (u petcat.AccountUsage, err error) {
+	err = row.Scan(
+		&u.Account,
+		&u.Name,
+		&u.Requests,
+		&u.MinuteRefused,
+		&u.DayRefused,
+		&u.BanRefused,
+		&u.KeyRefused,
+		&u.Failed,
+		&u.Bytes,
+	)
+	return u, err
+}
+
+// TopAccounts implements [petcat.UsageStore].
+func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error) {
+	query := selectTopByRequests
+	if q.ByRefused {
+		query = selectTopByRefused
 	}
+	return queryRows(s.reader(ctx, "read the largest accounts"), scanAccountUsage, query,
+		ceilHours(q.From, 1),
+		ceilHours(q.To, 1),
+		ceilHours(q.From, hoursPerDay)/hoursPerDay,
+		ceilHours(q.To, hoursPerDay)/hoursPerDay,
+		q.Limit,
+	)
+}
+
+const (
+	// takeHours deletes at most $2 rows of hours before $1.
+	takeHours = `
+		DELETE FROM usage WHERE (hour, account_id) IN (
+			SELECT hour, account_id FROM usage
+			WHERE hour < $1
+			LIMIT $2 FOR UPDATE SKIP LOCKED)
+		RETURNING account_id, hour, ` + countColumns
+
+	addUsageDay = `
+		INSERT INTO usage_days AS u (account_id, day, ` + countColumns + `)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+		ON CONFLICT (account_id, day) DO UPDATE SET
+			requests = u.requests + excluded.requests,
+			minute_refused = u.minute_refused + excluded.minute_refused,
+			day_refused = u.day_refused + excluded.day_refused,
+			ban_refused = u.ban_refused + excluded.ban_refused,
+			key_refused = u.key_refused + excluded.key_refused,
+			failed = u.failed + excluded.failed,
+			bytes = u.bytes + excluded.bytes`
+)
+
+func scanUsageCount(row Row) (c petcat.UsageCount, err error) {
+	err = row.Scan(
+		&c.Account,
+		&c.Hour,
+		&c.Requests,
+		&c.MinuteRefused,
+		&c.DayRefused,
+		&c.BanRefused,
+		&c.KeyRefused,
+		&c.Failed,
+		&c.Bytes,
+	)
+	return c, err
+}
+
+// foldHours merges the hours that are older than [petcat.UsageHours] into days, in steps. Several
+// nodes may do so concurrently.
+func (s *Store) foldHours(ctx context.Context) error {
+	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
+	for {
+		folded, err := s.foldSomeHours(ctx, before)
+		if err != nil || folded < s.dialect.CleanRows {
+			return err
+		}
+	}
+}
+
+// foldSomeHours merges some hours before the given one into days, and returns their number.
+func (s *Store) foldSomeHours(ctx context.Context, before int64) (int, error) {
+	w, err := s.db.BeginWrite(ctx, "merge old hours of usage")
+	if err != nil {
+		return 0, err
+	}
+	defer w.Rollback()
+	counts, err := queryRows(w, scanUsageCount, s.dialect.Text(takeHours), before, s.dialect.CleanRows)
+	if err != nil {
+		return 0, err
+	}
+	for i := range counts {
+		counts[i].Hour /= hoursPerDay // from here on, the day
+	}
+	// Sorted, so that two nodes cannot deadlock.
+	slices.SortFunc(counts, func(a, b petcat.UsageCount) int {
+		return cmp.Or(cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Account, b.Account))
+	})
+	// Not insertMany: PostgreSQL cannot update a row twice in one statement.
+	for _, row := range usageRows(counts) {
+		if err := w.Run(addUsageDay, row...); err != nil {
+			return 0, err
+		}
+	}
+	return len(counts), w.Commit()
+}
+
+const (
+	// refusalColumns are the columns that scanRefusal reads.
+	refusalColumns = `
+		account_id, key_id, operation, code, count, first_at, last_at,
+		request_id, status, minute_used, minute_limit, day_used, day_limit, until_at`
+
+	selectRefusals = `
+		SELECT ` + refusalColumns + ` FROM recent_refusals
+		WHERE account_id = $1
+		ORDER BY last_at DESC, key_id, operation, code LIMIT $2`
+
+	selectRefusalByRequest = `
+		SELECT ` + refusalColumns + ` FROM recent_refusals
+		WHERE request_id = $1
+		ORDER BY last_at DESC LIMIT 1`
+)
+
+func scanRefusal(row Row) (r petcat.Refusal, err error) {
+	err = row.Scan(
+		&r.Account,
+		&r.Key,
+		&r.Operation,
+		&r.Code,
+		&r.Count,
+		(*moment)(&r.First),
+		(*moment)(&r.Last),
+		&r.RequestID,
+		&r.Status,
+		&r.Minute.Used,
+		&r.Minute.Limit,
+		&r.Day.Used,
+		&r.Day.Limit,
+		(*moment)(&r.Until),
+	)
+	return r, err
 }
 
 // Refusals implements [petcat.UsageStore].
 func (s *Store) Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error) {
-	const query = `SELECT ` + refusalColumns + ` FROM recent_refusals WHERE account_id = ? ORDER BY last_at DESC, key_id, operation, code LIMIT ?`
-	return list(ctx, s, "read recent refusals", refusalInto, query, int64(account), petcat.RecentRefusals)
+	c := s.reader(ctx, "read recent refusals")
+	return queryRows(c, scanRefusal, selectRefusals, account, petcat.RecentRefusals)
 }
 
 // FindRefusal implements [petcat.UsageStore].
 func (s *Store) FindRefusal(ctx context.Context, requestID string) (petcat.Refusal, error) {
-	const query = `SELECT ` + refusalColumns + ` FROM recent_refusals WHERE request_id = ? ORDER BY last_at DESC LIMIT 1`
-	return read(ctx, s, "find a rejection", func(c Conn) (petcat.Refusal, error) {
-		return one(c, refusalInto, notFound("no recent refusal or failure has this X-Request-Id"), query, requestID)
-	})
+	missing := notFound("no recent refusal or failure has this X-Request-Id")
+	return queryRow(s.reader(ctx, "find a rejection"), scanRefusal, missing, selectRefusalByRequest, requestID)
 }

@@ -119,6 +119,7 @@ func run(t *testing.T, open Open) {
 		{"rolled back operations", testRolledBack},
 		{"running nodes", testRunningNodes},
 		{"clean", testClean},
+		{"identity of the data", testMeta},
 		{"notes", testNotes},
 		{"log level", testLogLevel},
 	} {
