@@ -78,6 +78,9 @@ const MaxBanLevel = len(banLadder)
 // banForgiveness is the time without a ban after which a key goes down one level.
 const banForgiveness = 24 * time.Hour
 
+// BanRetention is how long a ban is kept after its end. By then it is [Ban.Forgotten].
+const BanRetention = 30 * 24 * time.Hour
+
 // Next returns the level of a ban that starts now, if b was the key's last one: one level
 // higher, less one for each full 24 hours since b ended. For a key that was never banned, b is
 // the zero Ban.
@@ -128,7 +131,7 @@ type BanQuery struct {
 	Limit   int       // 0: all
 }
 
-// BanStore keeps bans: the last one of each key. Every change commits together
+// BanStore keeps bans: the last one of each key, for [BanRetention]. Every change commits together
 // with its audit entry, and reaches the servers as an [AccessChange].
 type BanStore interface {
 	// SaveBan replaces the last ban of a key. It does nothing if the last ban started at the

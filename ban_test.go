@@ -117,3 +117,13 @@ func TestLiftBan(t *testing.T) {
 		t.Errorf("ended: %v", err)
 	}
 }
+
+// TestBanRetention: a ban that is no longer kept would not change the level of the next one.
+func TestBanRetention(t *testing.T) {
+	for level := range petcat.MaxBanLevel {
+		b := petcat.Ban{Level: level + 1, StartedAt: noon.Add(-time.Hour), EndsAt: noon}
+		if !b.Forgotten(noon.Add(petcat.BanRetention)) {
+			t.Errorf("a ban of level %d is not forgotten", b.Level)
+		}
+	}
+}

@@ -289,7 +289,7 @@ func (c *call) keysIn(text string) ([]petcat.Key, error) {
 
 func (p *program) banCommand() *cobra.Command {
 	list := p.managing(&cobra.Command{Use: "list", Short: "List the active bans"}, listBans)
-	list.Flags().Bool("all", false, "list the last ban of every key, including ended and lifted ones")
+	list.Flags().Bool("all", false, "list the last ban of every key, including ended and lifted ones, which are kept for 30 days")
 	return parent(&cobra.Command{
 		Use:   "ban",
 		Short: "List and lift the bans of keys",

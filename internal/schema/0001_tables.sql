@@ -77,7 +77,7 @@ CREATE TABLE api_keys (
 CREATE INDEX api_key_account ON api_keys (account_id);
 CREATE INDEX api_key_revision ON api_keys (revision);
 
--- The last ban of each key.
+-- The last ban of each key, until 30 days after its end.
 CREATE TABLE bans (
 	key_id        INTEGER PRIMARY KEY REFERENCES api_keys (id),
 	account_id    INTEGER NOT NULL,

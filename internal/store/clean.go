@@ -64,6 +64,12 @@ const (
 			SELECT hash FROM sign_in_links
 			WHERE ends_at <= $1
 			LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
+	deleteExpiredBans = `
+		DELETE FROM bans WHERE key_id IN (
+			SELECT key_id FROM bans
+			WHERE ends_at <= $1
+			LIMIT $2 FOR UPDATE SKIP LOCKED)`
 )
 
 // Clean deletes all expired rows, marks killed nodes, and merges old hours of the usage history into
@@ -81,6 +87,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		{deleteExpiredRefusals, now.Add(-refusalRetention).UnixMilli()},
 		{deleteExpiredSessions, now.Add(-petcat.CustomerIdle).UnixMilli()}, // the longest idle time
 		{deleteExpiredLinks, now.UnixMilli()},
+		{deleteExpiredBans, now.Add(-petcat.BanRetention).UnixMilli()},
 	} {
 		if err := s.deleteExpired(ctx, expired.query, expired.before); err != nil {
 			return err
