@@ -28,33 +28,30 @@ var server = pgtest.Shared{Migrate: func(ctx context.Context, url string) error 
 func TestMain(m *testing.M) { server.Main(m) }
 
 func TestStore(t *testing.T) {
-	var mu sync.Mutex
-	databases := make(map[string]string) // by place
-	var stores []*stored
+	t.Parallel() // with TestPlans
+	places := newPlaces()
 	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) storetest.SharedStore {
-		mu.Lock()
-		url := databases[place]
-		mu.Unlock()
-		if url == "" {
-			url = server.Database(t)
-			mu.Lock()
-			databases[place] = url
-			mu.Unlock()
-		}
-		s := openAt(t, url, Options{Clock: c})
-		mu.Lock()
-		defer mu.Unlock()
-		stores = append(stores, s)
-		return s
+		return openAt(t, places.url(t, place), Options{Clock: c})
 	})
-	var ran []string
-	for _, s := range stores {
-		s.texts.known.Range(func(query, _ any) bool {
-			ran = append(ran, query.(string))
-			return true
-		})
+}
+
+// places are the databases of the conformance suite.
+type places struct {
+	mu   sync.Mutex
+	urls map[string]string // by place
+}
+
+func newPlaces() *places { return &places{urls: make(map[string]string)} }
+
+// url returns the address of the database of a place, which is empty the first time.
+func (p *places) url(t *testing.T, place string) string {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.urls[place] == "" {
+		p.urls[place] = server.Database(t)
 	}
-	storetest.WantStatements(t, ran)
+	return p.urls[place]
 }
 
 // stored is a store with its database.

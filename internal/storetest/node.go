@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/store"
 )
 
 func testRunningNodes(t *testing.T, open Open) {
@@ -27,13 +26,7 @@ func testRunningNodes(t *testing.T, open Open) {
 	// age makes the row of a node older.
 	age := func(id string, by time.Duration) {
 		t.Helper()
-		err := f.Change(t.Context(), "age", func(tx *store.Tx) error {
-			_, err := tx.Exec(`UPDATE nodes SET seen_at = seen_at - ?, since_at = since_at - ? WHERE id = ?`, by.Milliseconds(), by.Milliseconds(), id)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f.run(t, `UPDATE nodes SET seen_at = seen_at - $1, since_at = since_at - $1 WHERE id = $2`, by.Milliseconds(), id)
 	}
 	want("the first node", beat(f.Store, "a", "web", "starting"), "web")
 	want("another node", beat(other, "b", "db", "ready"), "db", "web")

@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"regexp"
+	"testing"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/store"
+	"petcat/internal/storetest"
+)
+
+// TestPlans runs the conformance suite, and explains its statements: none with a condition scans a
+// table that grows.
+func TestPlans(t *testing.T) {
+	watch := storetest.NewWatch(scans)
+	storetest.RunOwn(t, func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) storetest.Store {
+		s := openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
+		return &stored{store.New(watch.DB(s.DB), c), s.DB}
+	})
+	watch.WantNoScans(t)
+}
+
+// scan matches a step that reads all rows of a table. It does not match SCAN CONSTANT ROW, for example.
+var scan = regexp.MustCompile(`^SCAN ([a-z_]+)`)
+
+// scans is the [storetest.Explain] of SQLite.
+func scans(c store.Conn, query string, args []any) (scanned []string, err error) {
+	err = c.Query(func(row store.Scan) error {
+		var id, parent, unused int
+		var step string
+		err := row(&id, &parent, &unused, &step)
+		if m := scan.FindStringSubmatch(step); m != nil {
+			scanned = append(scanned, m[1])
+		}
+		return err
+	}, "EXPLAIN QUERY PLAN "+query, args...)
+	return scanned, err
+}
+
+// TestStatements: SQLite can prepare every statement.
+func TestStatements(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	for _, statement := range storetest.Statements(t) {
+		prepared, err := s.readers.PrepareContext(t.Context(), s.Dialect().Text(statement.Text))
+		if err != nil {
+			t.Errorf("%s: %v: %s", statement.At, err, statement.Text)
+			continue
+		}
+		if err := prepared.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
