@@ -275,7 +275,7 @@ func (f *File) compare(ctx context.Context) (findings []string, err error) {
 func (f *File) info() (Info, error) {
 	const query = `SELECT e.value, d.value, t.value, p.value, c.revision, page_count * page_size
 		FROM meta AS e, meta AS d, meta AS t, meta AS p, counter AS c, pragma_page_count, pragma_page_size
-		WHERE e.name = 'environment' AND d.name = 'dataset' AND t.name = ? AND p.name = ?`
+		WHERE e.name = 'environment' AND d.name = 'dataset' AND t.name = $1 AND p.name = $2`
 	i := Info{Rows: make(map[string]int64)}
 	var takenAt string
 	into := []any{(*string)(&i.Environment), &i.Dataset, &takenAt, &i.Program, &i.Revision, &i.Size}

@@ -3,9 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -18,16 +15,15 @@ import (
 type conn struct {
 	ctx    context.Context //nolint:containedctx // it lives no longer than the call
 	to     *pgx.Conn
-	texts  *texts
 	queued *pgx.Batch
 }
 
 func (s *DB) conn(ctx context.Context, to *pgx.Conn) *conn {
-	return &conn{ctx, to, &s.texts, new(pgx.Batch)}
+	return &conn{ctx, to, new(pgx.Batch)}
 }
 
 func (c *conn) queue(query string, args ...any) *pgx.QueuedQuery {
-	return c.queued.Queue(c.texts.numbered(query), args...)
+	return c.queued.Queue(query, args...)
 }
 
 // flush sends the queued statements. The server skips those after the first error.
@@ -103,25 +99,6 @@ func onNotice(c *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		c.CustomData()[waitCanceled] = true
 	}
-}
-
-// texts caches the statements of package store with PostgreSQL's placeholders. There are few.
-type texts struct{ known sync.Map }
-
-// numbered replaces the question marks in a statement by $1, $2 and so on.
-func (t *texts) numbered(query string) string {
-	if text, ok := t.known.Load(query); ok {
-		return text.(string)
-	}
-	var text strings.Builder
-	for i, part := range strings.Split(query, "?") {
-		if i > 0 {
-			text.WriteString("$" + strconv.Itoa(i))
-		}
-		text.WriteString(part)
-	}
-	t.known.Store(query, text.String())
-	return text.String()
 }
 
 // Dialect implements [store.DB].

@@ -77,7 +77,6 @@ type DB struct {
 	life     context.Context //nolint:containedctx // of groups of creates, which have no single caller
 	timeouts *timeouts
 	settings string // a statement, see timeouts.settings
-	texts    texts
 	line     *groupcommit.Line
 	group    *groupcommit.Committer[*store.Create]
 	history  *history

@@ -88,7 +88,10 @@ func (s *DB) open(c *conn, counter bool) (*store.Tx, error) {
 	c.queue("begin")
 	c.queue(s.settings)
 	if counter {
-		c.queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) error { return row.Scan(n.Into()...) })
+		c.queue(store.SelectSequences + ` FOR UPDATE`).QueryRow(func(row pgx.Row) (err error) {
+			n, err = store.ScanSequences(row)
+			return err
+		})
 	} else {
 		c.queue("SET LOCAL synchronous_commit = local")
 	}

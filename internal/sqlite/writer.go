@@ -68,10 +68,13 @@ func (s *DB) join() (*fileTx, error) {
 	if err := s.begin(); err != nil {
 		return nil, s.note(fmt.Errorf("begin: %w", err))
 	}
-	var n store.Sequences
 	t := &fileTx{begun: s.options.Clock.Read(), done: make(chan struct{})}
 	w.open = t
-	err := w.conn.Query(func(scan store.Scan) error { return scan(n.Into()...) }, store.SelectSequences)
+	var n store.Sequences
+	err := w.conn.Query(func(row store.Scan) (err error) {
+		n, err = store.ScanSequences(row)
+		return err
+	}, store.SelectSequences)
 	if err != nil {
 		return nil, s.end(t, err)
 	}

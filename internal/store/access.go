@@ -17,7 +17,13 @@ const (
 )
 
 func scanKeyAccess(row Row) (k petcat.KeyAccess, err error) {
-	err = row.Scan(
+	err = row.Scan(keyAccessFields(&k)...)
+	return k, err
+}
+
+// keyAccessFields returns the destinations of the columns of selectKeyAccess.
+func keyAccessFields(k *petcat.KeyAccess) []any {
+	return []any{
 		(*hash)(&k.Hash),
 		&k.ID,
 		&k.Account,
@@ -25,13 +31,19 @@ func scanKeyAccess(row Row) (k petcat.KeyAccess, err error) {
 		&k.ReadOnly,
 		&k.Disabled,
 		&k.Revoked,
-	)
-	return k, err
+	}
 }
 
 // EachKeyAccess implements [petcat.AccessStore].
 func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) error) error {
-	return eachRow(ctx, s, "read the keys", scanKeyAccess, fn, selectKeyAccess)
+	// One value for all rows, as in EachCategory.
+	var k petcat.KeyAccess
+	fields := keyAccessFields(&k)
+	scan := func(row Row) (petcat.KeyAccess, error) {
+		err := row.Scan(fields...)
+		return k, err
+	}
+	return eachRow(ctx, s, "read the keys", scan, fn, selectKeyAccess)
 }
 
 // AccessChangesSince implements [petcat.AccessStore]. It reads the counter first. If no account,
@@ -40,7 +52,7 @@ func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) err
 func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (found petcat.AccessChange, err error) {
 	newest := s.db.NewestRead()
 	c := s.reader(ctx, "read changes of access")
-	n, err := one(c, (*Sequences).Into, nil, SelectSequences)
+	n, err := queryRow(c, ScanSequences, nil, SelectSequences)
 	if err != nil {
 		return found, err
 	}
@@ -61,6 +73,6 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 
 // Revision implements [petcat.AccessStore].
 func (s *Store) Revision(ctx context.Context) (petcat.Revision, error) {
-	n, err := one(s.reader(ctx, "read the revision"), (*Sequences).Into, nil, SelectSequences)
+	n, err := queryRow(s.reader(ctx, "read the revision"), ScanSequences, nil, SelectSequences)
 	return petcat.Revision(n.Revision), err
 }

@@ -209,7 +209,7 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 		Quota:     sub.Quota(),
 		CreatedAt: t.now,
 	}
-	err := t.run(insertAccount,
+	err := t.Run(insertAccount,
 		a.ID,
 		a.Name,
 		a.Plan,
@@ -246,7 +246,7 @@ const updateAccount = `
 
 // updateAccount writes a changed account.
 func (t *Tx) updateAccount(a petcat.Account) error {
-	return t.run(updateAccount,
+	return t.Run(updateAccount,
 		a.Name,
 		a.Plan,
 		a.Quota.PerMinute,

@@ -9,41 +9,12 @@ import (
 	"petcat"
 )
 
-// entry is the content of an audit entry.
-type entry struct {
-	by      petcat.Actor
-	action  string
-	subject string
-	detail  detail
-}
-
 // detail has further fields of an audit entry. It must not contain a secret.
 type detail map[string]any
 
-// write runs a statement and appends its audit entry.
-func (t *Tx) write(e entry, query string, args ...any) error {
-	if err := t.exec(query, args...); err != nil {
-		return err
-	}
-	return t.record(e.by, e.action, e.detail, e.subject)
-}
-
-// put inserts a row, or replaces the row with the same key, and appends the audit entry.
-func (t *Tx) put(e entry, table, key, columns string, row []any) error {
-	if err := execRows(t, 1, insertInto(table, columns), onConflict(key, columns, replaced), [][]any{row}); err != nil {
-		return err
-	}
-	return t.record(e.by, e.action, e.detail, e.subject)
-}
-
-// log appends an audit entry.
+// log appends an audit entry. It ignores a change without an actor: API callers change their
+// categories without audit entries.
 func (t *Tx) log(by petcat.Actor, action, subject string, d detail) error {
-	return t.record(by, action, d, subject)
-}
-
-// record appends an audit entry for each subject. It ignores changes without an actor: API
-// callers change their categories without audit entries.
-func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string) error {
 	if by == "" {
 		return nil
 	}
@@ -58,14 +29,15 @@ func (t *Tx) record(by petcat.Actor, action string, d detail, subjects ...string
 	if err != nil {
 		return err
 	}
-	for _, subject := range subjects {
-		e := petcat.AuditEntry{At: t.now, Actor: by, Action: action, Subject: subject, Detail: string(text)}
-		if err := t.insertAuditEntry(head.Append(e)); err != nil {
-			return err
-		}
-	}
+	e := head.Append(petcat.AuditEntry{
+		At:      t.now,
+		Actor:   by,
+		Action:  action,
+		Subject: subject,
+		Detail:  string(text),
+	})
 	t.audit = &head
-	return nil
+	return t.insertAuditEntry(e)
 }
 
 const insertAuditEntry = `
@@ -73,7 +45,7 @@ const insertAuditEntry = `
 	VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
 func (t *Tx) insertAuditEntry(e petcat.AuditEntry) error {
-	return t.run(insertAuditEntry,
+	return t.Run(insertAuditEntry,
 		e.Sequence,
 		e.At.UnixMilli(),
 		e.Actor,

@@ -120,10 +120,10 @@ func (t *Tx) Restored(by petcat.Actor) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run(updateDataset, rand.Text()); err != nil {
+	if err := t.Run(updateDataset, rand.Text()); err != nil {
 		return err
 	}
-	if err := t.run(deleteOrigin, MetaTakenAt, MetaProgram); err != nil {
+	if err := t.Run(deleteOrigin, MetaTakenAt, MetaProgram); err != nil {
 		return err
 	}
 	d := detail{"taken_at": o.takenAt, "petcat": o.program, "revision": o.revision}

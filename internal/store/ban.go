@@ -98,7 +98,7 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
 	if !last.StartedAt.Before(stored(b.StartedAt)) {
 		return tx.Commit()
 	}
-	err = tx.run(saveBan,
+	err = tx.Run(saveBan,
 		b.Key,
 		b.Account,
 		b.Level,
@@ -151,7 +151,7 @@ func (s *Store) LiftBan(
 	if err != nil {
 		return r, err
 	}
-	if err := tx.run(liftBan, b.LiftedAt.UnixMilli(), b.LiftedBy, tx.reviseAccess(), b.Key); err != nil {
+	if err := tx.Run(liftBan, b.LiftedAt.UnixMilli(), b.LiftedBy, tx.reviseAccess(), b.Key); err != nil {
 		return r, err
 	}
 	d := detail{"account": b.Account.String(), "level": b.Level, "original_end": b.EndsAt}

@@ -139,7 +139,7 @@ func (t *Tx) replaceCategory(c petcat.RevisedCategory) error {
 	}
 	c.Revision = t.revise()
 	t.changed = append(t.changed, c)
-	return t.run(updateCategory,
+	return t.Run(updateCategory,
 		c.Name,
 		c.Description,
 		millis(deletedAt),
@@ -185,21 +185,33 @@ func (t *Tx) categoryToChange(
 const categoryColumns = `id, name, description, revision, deleted_at IS NOT NULL`
 
 func scanCategory(row Row) (c petcat.RevisedCategory, err error) {
-	err = row.Scan(
+	err = row.Scan(categoryFields(&c)...)
+	return c, err
+}
+
+// categoryFields returns the destinations of categoryColumns.
+func categoryFields(c *petcat.RevisedCategory) []any {
+	return []any{
 		&c.ID,
 		&c.Name,
 		&c.Description,
 		&c.Revision,
 		&c.Deleted,
-	)
-	return c, err
+	}
 }
 
 const selectCategories = `SELECT ` + categoryColumns + ` FROM categories ORDER BY id`
 
 // EachCategory implements [petcat.CategoryStore].
 func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory) error) error {
-	return eachRow(ctx, s, "read categories", scanCategory, fn, selectCategories)
+	// One value for all rows: one for each takes 0.2 s longer for a million rows.
+	var c petcat.RevisedCategory
+	fields := categoryFields(&c)
+	scan := func(row Row) (petcat.RevisedCategory, error) {
+		err := row.Scan(fields...)
+		return c, err
+	}
+	return eachRow(ctx, s, "read categories", scan, fn, selectCategories)
 }
 
 func scanCategoryOrigin(row Row) (o petcat.CategoryOrigin, err error) {

@@ -114,7 +114,7 @@ func (s *Store) RequestPlan(
 func (t *Tx) insertPlanRequest(by petcat.Actor, r *petcat.PlanRequest) error {
 	t.sequences.PlanRequest++
 	r.ID = petcat.PlanRequestID(t.sequences.PlanRequest)
-	err := t.run(insertPlanRequest,
+	err := t.Run(insertPlanRequest,
 		r.ID,
 		r.Account,
 		r.Plan,
@@ -194,7 +194,7 @@ func (t *Tx) decide(
 	if err != nil {
 		return r, err
 	}
-	if err := t.run(decidePlanRequest, r.State, r.DecidedAt.UnixMilli(), r.DecidedBy, r.ID); err != nil {
+	if err := t.Run(decidePlanRequest, r.State, r.DecidedAt.UnixMilli(), r.DecidedBy, r.ID); err != nil {
 		return r, err
 	}
 	d := detail{"request": int64(r.ID), "plan": r.Plan}

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"strconv"
 	"strings"
 
 	"petcat"
@@ -54,132 +51,32 @@ type Database interface {
 	Close() error
 }
 
-// Row is a row of a result.
-type Row interface{ Scan(into ...any) error }
+// Work describes a transaction.
+type Work struct {
+	Doing string // for the log, if the transaction fails
+	// Account made the request; 0 for an operator. The write queue uses it to keep one
+	// account from filling the queue.
+	Account petcat.AccountID
+}
 
-// Scan implements [Row].
-func (s Scan) Scan(into ...any) error { return s(into...) }
+// Dialect is what differs between the databases. Their clock is unixepoch in both: package postgres
+// has a function with this name.
+type Dialect struct {
+	// RowLocks is true if several transactions write at the same time and lock rows. SQLite has
+	// one writer, and no syntax for locks.
+	RowLocks bool
+	// CleanRows is the maximum number of rows that one statement deletes, so that other
+	// writes do not wait for long.
+	CleanRows int
+}
 
-// queryRow returns the first row of a query, or the error missing if there is none.
-func queryRow[T any](c Conn, scan func(Row) (T, error), missing error, query string, args ...any) (T, error) {
-	var none T
-	rows, err := queryRows(c, scan, query, args...)
-	if err != nil {
-		return none, err
+// skipLocked excludes rows that another transaction is changing.
+const skipLocked = `FOR UPDATE SKIP LOCKED`
+
+// Text returns a statement as the database runs it: without skipLocked if it has no row locks.
+func (d Dialect) Text(query string) string {
+	if d.RowLocks {
+		return query
 	}
-	if len(rows) == 0 {
-		return none, missing
-	}
-	return rows[0], nil
+	return strings.ReplaceAll(query, skipLocked, "")
 }
-
-// queryRows returns all rows of a query.
-func queryRows[T any](c Conn, scan func(Row) (T, error), query string, args ...any) ([]T, error) {
-	var all []T
-	err := c.Query(func(row Scan) error {
-		v, err := scan(row)
-		all = append(all, v)
-		return err
-	}, query, args...)
-	return all, err
-}
-
-// queryEach runs a query once for each row of arguments, and returns all rows, in order.
-func queryEach[T any](c Conn, scan func(Row) (T, error), query string, args [][]any) ([]T, error) {
-	var all []T
-	err := c.QueryEach(func(_ int, row Scan) error {
-		v, err := scan(row)
-		all = append(all, v)
-		return err
-	}, query, args)
-	return all, err
-}
-
-// eachRow calls fn for every row of a query; the first row may take long. It stops at the first
-// error of fn and returns it unchanged, because it is not a database error.
-func eachRow[T any](ctx context.Context, s *Store, doing string, scan func(Row) (T, error), fn func(T) error, query string, args ...any) error {
-	var stopped error
-	err := s.db.Each(ctx, doing, func(row Scan) error {
-		v, err := scan(row)
-		if err != nil {
-			return err
-		}
-		if stopped = fn(v); stopped != nil {
-			return fmt.Errorf("stopped: %s", stopped.Error()) // without its chain
-		}
-		return nil
-	}, query, args...)
-	return cmp.Or(stopped, err)
-}
-
-// filter is the conditions of a query that has too many combinations for a constant each.
-type filter struct {
-	conditions []string
-	args       []any
-}
-
-// arg adds an argument and returns its placeholder.
-func (f *filter) arg(value any) string {
-	f.args = append(f.args, value)
-	return "$" + strconv.Itoa(len(f.args))
-}
-
-// and adds a condition.
-func (f *filter) and(condition string) { f.conditions = append(f.conditions, condition) }
-
-// where returns the WHERE clause, "" without conditions.
-func (f *filter) where() string {
-	if len(f.conditions) == 0 {
-		return ""
-	}
-	return ` WHERE ` + strings.Join(f.conditions, ` AND `)
-}
-
-// scanNumber scans a row with one number.
-func scanNumber(row Row) (n int64, err error) {
-	err = row.Scan(&n)
-	return n, err
-}
-
-// run is Run.
-func (t *Tx) run(query string, args ...any) error { return t.Run(query, args...) }
-
-// reader reads outside a transaction, with a few rows per query.
-type reader struct {
-	db    DB
-	ctx   context.Context //nolint:containedctx // it lives no longer than the call
-	doing string
-}
-
-// reader returns a Conn for an operation that reads. Each query may have another connection.
-func (s *Store) reader(ctx context.Context, doing string) Conn { return reader{s.db, ctx, doing} }
-
-// Query implements [Conn].
-func (r reader) Query(row func(Scan) error, query string, args ...any) error {
-	return r.QueryEach(func(_ int, scan Scan) error { return row(scan) }, query, [][]any{args})
-}
-
-// QueryEach implements [Conn]. A read that broke after its first row is not repeated: row must not
-// get a row twice.
-func (r reader) QueryEach(row func(int, Scan) error, query string, args [][]any) error {
-	answered := false
-	var broken error
-	return r.db.Read(r.ctx, r.doing, func(c Conn) error {
-		if answered {
-			return broken
-		}
-		broken = c.QueryEach(func(i int, scan Scan) error {
-			answered = true
-			return row(i, scan)
-		}, query, args)
-		return broken
-	})
-}
-
-// Exec implements [Conn]. A reader writes nothing.
-func (r reader) Exec(string, ...any) (int64, error) { return 0, errReadOnly }
-
-// Run implements [Conn]. A reader writes nothing.
-func (r reader) Run(string, ...any) error { return errReadOnly }
-
-var errReadOnly = petcat.Errorf(petcat.CodeServiceUnavailable, "a read tried to write")

@@ -149,7 +149,7 @@ func (s *Store) SetLogLevel(
 		}
 		return petcat.Result[slog.Level]{Value: l.Level, Replayed: true}, tx.Commit()
 	}
-	if err := tx.run(setNote, logLevelNote, string(text)); err != nil {
+	if err := tx.Run(setNote, logLevelNote, string(text)); err != nil {
 		return r, err
 	}
 	if err := tx.logLevelChange(by.Actor, l); err != nil {

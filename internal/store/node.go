@@ -178,7 +178,7 @@ func (s *Store) DrainNode(
 	}
 	if n.Drained != drained {
 		n.Drained = drained
-		if err := tx.run(drainNode, n.Drained, n.ID); err != nil {
+		if err := tx.Run(drainNode, n.Drained, n.ID); err != nil {
 			return r, err
 		}
 		if err := tx.log(by.Actor, action, "node "+label, nil); err != nil {

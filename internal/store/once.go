@@ -31,7 +31,7 @@ func (t *Tx) replays(by petcat.Author, action string) (id int64, err error) {
 func (t *Tx) commitOnce(by petcat.Author, action string, id int64) error {
 	if by.Key != "" {
 		fingerprint := by.Fingerprint(action)
-		if err := t.run(insertIdempotencyKey, authorsAccount, onceKey(by), fingerprint[:], id); err != nil {
+		if err := t.Run(insertIdempotencyKey, authorsAccount, onceKey(by), fingerprint[:], id); err != nil {
 			return err
 		}
 	}

@@ -87,7 +87,7 @@ func (s *Store) CreateOperator(
 	if err := tx.checkOperatorNameFree(name); err != nil {
 		return r, err
 	}
-	if err := tx.run(insertOperator, name, role, tx.now.UnixMilli()); err != nil {
+	if err := tx.Run(insertOperator, name, role, tx.now.UnixMilli()); err != nil {
 		return r, err
 	}
 	made, err := tx.insertLink(petcat.Subject{Operator: name}, link)
@@ -242,7 +242,7 @@ func (s *Store) CreateToken(
 		CreatedAt: tx.now,
 		ExpiresAt: stored(n.ExpiresAt),
 	}
-	err = tx.run(insertToken,
+	err = tx.Run(insertToken,
 		o.ID,
 		n.Hash[:],
 		o.Name,
@@ -274,7 +274,7 @@ func (t *Tx) freeTokenName(name petcat.OperatorName) error {
 	if o.State(t.now) != petcat.KeyExpired {
 		return invalid("there is a token %s already; choose another name, or revoke that one first", string(name))
 	}
-	return t.run(revokeToken, t.now.UnixMilli(), o.ID)
+	return t.Run(revokeToken, t.now.UnixMilli(), o.ID)
 }
 
 // RevokeToken implements [petcat.OperatorTokenStore].
@@ -295,7 +295,7 @@ func (s *Store) RevokeToken(
 		return r, err
 	}
 	o.RevokedAt = tx.now
-	if err := tx.run(revokeToken, o.RevokedAt.UnixMilli(), o.ID); err != nil {
+	if err := tx.Run(revokeToken, o.RevokedAt.UnixMilli(), o.ID); err != nil {
 		return r, err
 	}
 	if err := tx.log(by.Actor, action, o.String(), nil); err != nil {

@@ -58,14 +58,14 @@ const insertLink = `INSERT INTO sign_in_links (hash, operator_name, account_id, 
 // insertLink inserts a link of a subject that begins now.
 func (t *Tx) insertLink(of petcat.Subject, link petcat.TokenHash) (petcat.Link, error) {
 	made := petcat.Link{Of: of, EndsAt: t.now.Add(petcat.LinkLife)}
-	return made, t.run(insertLink, link[:], of.Operator, of.Account, made.EndsAt.UnixMilli())
+	return made, t.Run(insertLink, link[:], of.Operator, of.Account, made.EndsAt.UnixMilli())
 }
 
 const deleteLinks = `DELETE FROM sign_in_links WHERE operator_name = $1 AND account_id = $2`
 
 // deleteLinks deletes all links of a subject.
 func (t *Tx) deleteLinks(of petcat.Subject) error {
-	return t.run(deleteLinks, of.Operator, of.Account)
+	return t.Run(deleteLinks, of.Operator, of.Account)
 }
 
 const (
@@ -100,7 +100,7 @@ func (s *Store) SignIn(
 	if err != nil {
 		return petcat.Session{}, err
 	}
-	if err := tx.run(insertSession, session[:], of.Operator, of.Account, now); err != nil {
+	if err := tx.Run(insertSession, session[:], of.Operator, of.Account, now); err != nil {
 		return petcat.Session{}, err
 	}
 	found, err := findSession(tx, realm, session, tx.now, petcat.ErrLinkInvalid())

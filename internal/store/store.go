@@ -10,12 +10,10 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -58,14 +56,10 @@ func (s *Store) Environment() petcat.Environment { return s.meta.Environment }
 // Created reports whether opening this store created the data.
 func (s *Store) Created() bool { return s.meta.Created }
 
-// Change runs fn in a transaction that locks the counter row. It is for operations that do not
-// begin their transaction themselves yet.
+// Change runs fn in a transaction that locks the counter row. It is for tests, and for programs that
+// fill a database.
 func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
-	return s.change(ctx, Work{Doing: doing}, fn)
-}
-
-func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
-	tx, err := s.begin(ctx, w)
+	tx, err := s.begin(ctx, Work{Doing: doing})
 	if err != nil {
 		return err
 	}
@@ -74,68 +68,6 @@ func (s *Store) change(ctx context.Context, w Work, fn func(*Tx) error) error {
 		return err
 	}
 	return tx.Commit()
-}
-
-// change runs fn in a transaction that locks the counter row, and returns its result after the
-// commit.
-func change[T any](ctx context.Context, s *Store, w Work, fn func(*Tx) (T, error)) (T, error) {
-	return result(func(fn func(*Tx) error) error { return s.change(ctx, w, fn) }, fn)
-}
-
-// read runs fn, which reads a few rows, and returns its result.
-func read[T any](ctx context.Context, s *Store, doing string, fn func(Conn) (T, error)) (T, error) {
-	return result(func(fn func(Conn) error) error { return s.db.Read(ctx, doing, fn) }, fn)
-}
-
-// result calls run with a function that calls fn, and returns the result of fn. If run fails,
-// fn may still be running, so its result is not read.
-func result[C, T any](run func(func(C) error) error, fn func(C) (T, error)) (T, error) {
-	var v, none T
-	err := run(func(c C) (err error) {
-		v, err = fn(c)
-		return err
-	})
-	if err != nil {
-		return none, err
-	}
-	return v, nil
-}
-
-// list returns the rows of a query.
-func list[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args ...any) ([]T, error) {
-	return read(ctx, s, doing, func(c Conn) ([]T, error) { return all(c, into, query, args...) })
-}
-
-// listEach returns the rows of a query for each element of args, in order.
-func listEach[T any](ctx context.Context, s *Store, doing string, into columns[T], query string, args [][]any) ([]T, error) {
-	return read(ctx, s, doing, func(c Conn) (rows []T, err error) {
-		err = c.QueryEach(func(_ int, scan Scan) error {
-			var v T
-			err := scan(into(&v)...)
-			rows = append(rows, v)
-			return err
-		}, query, args)
-		return rows, err
-	})
-}
-
-// each calls fn for every row of a query; the first row may take long. It stops at the first
-// error of fn and returns it unchanged, because it is not a database error.
-func each[T any](ctx context.Context, s *Store, doing string, into columns[T], fn func(T) error, query string, args ...any) error {
-	var stopped error
-	var v T // one for all of a million rows
-	columns := into(&v)
-	err := s.db.Each(ctx, doing, func(scan Scan) error {
-		v = *new(T)
-		if err := scan(columns...); err != nil {
-			return err
-		}
-		if stopped = fn(v); stopped != nil {
-			return fmt.Errorf("stopped: %s", stopped.Error()) // without its chain
-		}
-		return nil
-	}, query, args...)
-	return cmp.Or(stopped, err)
 }
 
 // Exec commits one statement without the lock on the counter row, and returns the number of
@@ -156,20 +88,6 @@ func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (cha
 func (s *Store) exec(ctx context.Context, doing, query string, args ...any) error {
 	_, err := s.Exec(ctx, doing, query, args...)
 	return err
-}
-
-// Now returns the wall-clock time in whole milliseconds, the precision of stored times.
-func Now(c clock.Clock) time.Time { return c.Read().Time().Truncate(time.Millisecond) }
-
-// stored returns a time in UTC and whole milliseconds, the precision of stored times.
-func stored(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
-
-// millis returns a time in Unix milliseconds, nil for the zero time.
-func millis(t time.Time) any {
-	if t.IsZero() {
-		return nil
-	}
-	return t.UnixMilli()
 }
 
 func notFound(format string, args ...any) error {

@@ -63,8 +63,11 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
 	}
 	defer w.Rollback()
 	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
-	if err != nil || added == 0 {
+	if err != nil {
 		return err
+	}
+	if added == 0 {
+		return w.Commit() // the batch may be of a transaction that shares the commit
 	}
 	if err := insertMany(w, addUsage, usageRows(b.Counts)); err != nil {
 		return err
