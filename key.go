@@ -374,7 +374,8 @@ func (k Key) checkNewExpiry(end time.Time, by Actor, now time.Time) error {
 	case end.Equal(k.ExpiresAt):
 		return nil
 	case k.Successor != 0 && (end.IsZero() || end.After(k.ExpiresAt)):
-		return Errorf(CodeInvalidField, "the key %s was replaced by %s, and its overlap can only be shortened", k.ID, k.Successor)
+		return Errorf(CodeInvalidField, "the key %s was replaced by %s, and its overlap can only be shortened",
+			k.ID, k.Successor)
 	case k.State(now) == KeyExpired && by == k.Account.Actor():
 		return Errorf(CodeInvalidField, "the key %s has expired; create a new key instead", k.ID)
 	default:

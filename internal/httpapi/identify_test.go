@@ -40,7 +40,8 @@ func TestIdentify(t *testing.T) {
 		if !strings.Contains(string(a.body), `"name":"pck_dogs"`) {
 			t.Errorf("got %s", a.body)
 		}
-		wantStatus(t, s.list(withKey(key), func(r *http.Request) { r.URL.RawQuery = "name=pck_live_" + key[9:40] }), 200)
+		truncated := func(r *http.Request) { r.URL.RawQuery = "name=" + key[:40] }
+		wantStatus(t, s.list(withKey(key), truncated), 200)
 	})
 
 	valid := strings.TrimPrefix(key, "pck_live_")

@@ -166,7 +166,8 @@ func (c *call) identify() error {
 		d := c.Failures.Take(clientnet.Of(c.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header)))
 		if d.Refused {
 			c.w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
-			return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts with a wrong token; wait until Retry-After has passed")
+			return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
+				"too many attempts with a wrong token; wait until Retry-After has passed")
 		}
 	}
 	if code == petcat.CodeInvalidAPIKey || code == petcat.CodeMissingAPIKey {

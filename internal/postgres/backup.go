@@ -223,6 +223,7 @@ func whileConnected(ctx context.Context, c *pgx.Conn, fn func(context.Context) e
 }
 
 func errLockLost(cause error) error {
-	return petcat.Errorf(petcat.CodeServiceUnavailable,
-		"the connection that locks the scheduled backups was lost, so another node may be making one; this backup failed").WithCause(cause)
+	e := petcat.Errorf(petcat.CodeServiceUnavailable,
+		"the connection that locks the scheduled backups was lost, so another node may be making one; this backup failed")
+	return e.WithCause(cause)
 }

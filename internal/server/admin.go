@@ -63,8 +63,9 @@ func (n *Node) serveConsole(context.Context) error {
 	})
 	// Wrong tokens, and wrong cookies of the console.
 	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
+	secure := strings.HasPrefix(n.ConsoleURL(), "https://")
 	operators := console.New(console.Options{
-		Options: n.pageOptions(strings.HasPrefix(n.ConsoleURL(), "https://"), failures), Store: n.store, List: n.list, Limiter: n.limiter,
+		Options: n.pageOptions(secure, failures), Store: n.store, List: n.list, Limiter: n.limiter,
 		Version: n.Version, Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
 		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, n.store) },
 		URL:        n.ConsoleURL(), Settings: n.effectiveSettings(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
