@@ -278,6 +278,20 @@ func TestParseDuration(t *testing.T) {
 	}
 }
 
+// TestTable: a setting's variable follows from its flag, and its error message names all choices.
+func TestTable(t *testing.T) {
+	for _, s := range Table() {
+		if want := "PETCAT_" + strings.ToUpper(strings.ReplaceAll(s.Flag, "-", "_")); s.Env != want {
+			t.Errorf("the variable of --%s is %s; want %s", s.Flag, s.Env, want)
+		}
+		for _, choice := range s.Choices {
+			if !strings.Contains(s.must, choice) {
+				t.Errorf("--%s must be %s; the choice %s is missing", s.Flag, s.must, choice)
+			}
+		}
+	}
+}
+
 var update = flag.Bool("update", false, "write docs/settings.md")
 
 // TestDocument checks docs/settings.md against the table. go generate writes it.

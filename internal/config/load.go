@@ -70,7 +70,14 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 		} else if s.must != "" {
 			shown = text // values of this form contain no secret
 		}
-		loaded.Values = append(loaded.Values, Value{"--" + s.Flag, s.Env, shown, s.Default, s.WhenEmpty, origin})
+		loaded.Values = append(loaded.Values, Value{
+			Flag:        "--" + s.Flag,
+			Environment: s.Env,
+			Value:       shown,
+			Default:     s.Default,
+			WhenEmpty:   s.WhenEmpty,
+			Origin:      origin,
+		})
 	}
 	loaded.BackupDir = cmp.Or(loaded.BackupDir, filepath.Join(loaded.Data, "backups"))
 	if !loaded.UsesSQLite() {
@@ -88,22 +95,26 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 // value to "".
 func (s Setting) find(flag *pflag.Flag, variables map[string]string) (text, origin string, err error) {
 	fileEnv := s.Env + "_FILE"
-	text, file := strings.TrimSpace(variables[s.Env]), strings.TrimSpace(variables[fileEnv])
+	text = strings.TrimSpace(variables[s.Env])
+	file := strings.TrimSpace(variables[fileEnv])
 	switch {
 	case flag == nil:
 		return s.Default, originDefault, nil
 	case flag.Changed:
-		text, origin = flag.Value.String(), "flag --"+s.Flag
+		text = flag.Value.String()
+		origin = "flag --" + s.Flag
 	case s.Secret && file != "" && text != "":
 		return "", "environment " + s.Env, fmt.Errorf("and %s are both set; unset one", fileEnv)
 	case s.Secret && file != "":
+		origin = "file " + file + " of " + fileEnv
 		b, err := os.ReadFile(file)
 		if err != nil {
-			return "", "file " + file + " of " + fileEnv, fmt.Errorf("cannot be read from the file that %s names: %w", fileEnv, err)
+			return "", origin, fmt.Errorf("cannot be read from the file that %s names: %w", fileEnv, err)
 		}
-		text, origin = strings.TrimPrefix(string(b), bom), "file "+file+" of "+fileEnv
+		text = strings.TrimPrefix(string(b), bom)
 	case text == "":
-		text, origin = s.Default, originDefault
+		text = s.Default
+		origin = originDefault
 	default:
 		origin = "environment " + s.Env
 	}
@@ -165,7 +176,11 @@ func libpq(variables map[string]string) (values []Value) {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if value := variables[name]; strings.HasPrefix(name, "PG") && value != "" {
 			s := Setting{Env: name, Secret: strings.Contains(name, "PASSWORD")}
-			values = append(values, Value{Environment: name, Value: s.mask(value), Origin: "environment " + name})
+			values = append(values, Value{
+				Environment: name,
+				Value:       s.mask(value),
+				Origin:      "environment " + name,
+			})
 		}
 	}
 	return values
@@ -175,7 +190,11 @@ func libpq(variables map[string]string) (values []Value) {
 // such as a misspelled one. They are not errors, because other programs may use them. environ
 // has the form of [os.Environ].
 func UnknownVariables(environ []string) (unknown []string) {
-	known := map[string]bool{serviceURLEnv: true, apiKeyEnv: true, apiKeyEnv + "_FILE": true}
+	known := map[string]bool{
+		serviceURLEnv:       true,
+		apiKeyEnv:           true,
+		apiKeyEnv + "_FILE": true,
+	}
 	for _, s := range Table() {
 		known[s.Env] = true
 		known[s.Env+"_FILE"] = s.Secret
@@ -214,7 +233,10 @@ func (s Setting) mask(value string) string {
 }
 
 // Variables for the commands that call the API. Servers ignore them.
-const serviceURLEnv, apiKeyEnv = "PETCAT_URL", "PETCAT_API_KEY" //nolint:gosec // names of variables
+const (
+	serviceURLEnv = "PETCAT_URL"
+	apiKeyEnv     = "PETCAT_API_KEY" //nolint:gosec // the name of a variable
+)
 
 // DefaultServiceURL is the default URL of a server on this machine.
 const DefaultServiceURL = "http://localhost:8080"
@@ -238,7 +260,8 @@ func LoadService(url string, environ []string) (Service, error) {
 	if err != nil {
 		return Service{}, petcat.Unusablef(nil, "%s %v", apiKeyEnv, err)
 	} else if key == "" {
-		return Service{}, petcat.Unusablef(nil, "the API key is missing; set the environment variable %[1]s to the key, or %[1]s_FILE to the name of its file", apiKeyEnv)
+		return Service{}, petcat.Unusablef(nil, "the API key is missing; "+
+			"set the environment variable %[1]s to the key, or %[1]s_FILE to the name of its file", apiKeyEnv)
 	}
 	url = strings.TrimSuffix(strings.TrimRight(url, "/"), "/v1")
 	return Service{URL: strings.TrimRight(url, "/"), Key: petcat.NewSecret(key)}, nil
@@ -260,15 +283,24 @@ func valid[T any](value T, isValid bool) (T, error) {
 
 // database validates --database. Its errors do not repeat the value, which may contain a password.
 func database(value string) (petcat.Secret, error) {
-	u, err := url.Parse(value)
 	switch {
 	case ambiguous(value):
-		return petcat.Secret{}, errors.New("contains an unescaped @, /, ? or # in the user, the password or a parameter; write them as %40, %2F, %3F and %23")
-	case value != sqliteDatabase && (err != nil || !strings.Contains(value, "://") || u.Scheme != "postgres" && u.Scheme != "postgresql"):
-		return petcat.Secret{}, errors.New("must be sqlite (a file in the data directory, --data) or the URL of a PostgreSQL database; this value is not a URL that starts with postgres://")
+		return petcat.Secret{}, errors.New("contains an unescaped @, /, ? or # in the user, the password " +
+			"or a parameter; write them as %40, %2F, %3F and %23")
+	case value != sqliteDatabase && !isPostgresURL(value):
+		return petcat.Secret{}, errors.New("must be sqlite (a file in the data directory, --data) " +
+			"or the URL of a PostgreSQL database; this value is not a URL that starts with postgres://")
 	default:
 		return petcat.NewSecret(value), nil
 	}
+}
+
+func isPostgresURL(value string) bool {
+	u, err := url.Parse(value)
+	if err != nil || !strings.Contains(value, "://") {
+		return false
+	}
+	return u.Scheme == "postgres" || u.Scheme == "postgresql"
 }
 
 // ambiguous reports whether parts of a password may follow the host of a URL: with an unescaped
@@ -313,13 +345,16 @@ func ParseDuration(value string) (time.Duration, error) {
 // start of a day in UTC (2027-01-31), or an instant (RFC 3339). The result has whole seconds.
 func ParseTime(value string, from func(time.Duration) time.Time) (time.Time, error) {
 	for _, form := range []string{time.DateOnly, time.RFC3339} {
-		if t, err := time.Parse(form, value); err == nil && t.UTC().Year() > 1 && t.UTC().Year() <= 9999 { // year 1 has the zero time
+		t, err := time.Parse(form, value)
+		year := t.UTC().Year()
+		if err == nil && year > 1 && year <= 9999 { // year 1 has the zero time
 			return t.UTC().Truncate(time.Second), nil
 		}
 	}
 	d, err := ParseDuration(value)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("must be a duration such as 7d, a day such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z (got %.50q)", value)
+		return time.Time{}, fmt.Errorf("must be a duration such as 7d, a day such as 2027-01-31, "+
+			"or a time such as 2027-01-31T18:00:00Z (got %.50q)", value)
 	}
 	return from(d), nil
 }
