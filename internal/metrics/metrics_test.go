@@ -121,7 +121,7 @@ or an address; only ` + "`petcat_deprecated_requests_total`" + ` names accounts,
 |---|---|
 `)
 	for _, row := range metrics.Table() {
-		fmt.Fprintf(&text, "| `%s` | %s |\n", row[0], row[1])
+		fmt.Fprintf(&text, "| `%s` | %s |\n", row.Name, row.Help)
 	}
 	if *update {
 		if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
@@ -141,7 +141,7 @@ or an address; only ` + "`petcat_deprecated_requests_total`" + ` names accounts,
 func TestDeploy(t *testing.T) {
 	known := map[string]bool{}
 	for _, row := range metrics.Table() {
-		known[row[0]] = true
+		known[row.Name] = true
 	}
 	for _, name := range []string{"../../deploy/grafana/petcat.json", "../../deploy/prometheus/alerts.yaml"} {
 		text, err := os.ReadFile(name)
