@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +36,7 @@ func (n *Node) serveAdmin(context.Context) error {
 	docs := reference.Admin()
 	n.adminMux.Handle("/admin/docs", docs)
 	n.adminMux.Handle("/admin/docs/", docs)
-	n.adminMux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, n.effectiveSettings()) }) // secrets are masked
+	n.adminMux.HandleFunc("GET /settings", n.settings)
 	admin := n.serve(n.adminSocket, n.Settings.AdminTLS(), n.guard(n.adminMux))
 	n.onClose(func(ctx context.Context) error {
 		if admin.Shutdown(ctx) != nil {
@@ -65,10 +63,19 @@ func (n *Node) serveConsole(context.Context) error {
 	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
 	secure := strings.HasPrefix(n.ConsoleURL(), "https://")
 	operators := console.New(console.Options{
-		Options: n.pageOptions(secure, failures), Store: n.store, List: n.list, Limiter: n.limiter,
-		Version: n.Version, Node: n.id, Parts: func() []console.Part { return n.condition.Load().parts }, Nodes: func() []petcat.Node { return *n.nodes.Load() }, History: n.history,
+		Options:    n.pageOptions(secure, failures),
+		Store:      n.store,
+		List:       n.list,
+		Limiter:    n.limiter,
+		Version:    n.Version,
+		Node:       n.id,
+		Parts:      func() []console.Part { return n.condition.Load().parts },
+		Nodes:      func() []petcat.Node { return *n.nodes.Load() },
+		History:    n.history,
 		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, n.store) },
-		URL:        n.ConsoleURL(), Settings: n.effectiveSettings(), OwnName: func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
+		URL:        n.ConsoleURL(),
+		Settings:   n.effectiveSettings(),
+		OwnName:    func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
 	})
 	n.adminMux.Handle("/console/", operators)
 	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served
@@ -76,10 +83,14 @@ func (n *Node) serveConsole(context.Context) error {
 		customerLink = func(token petcat.Secret) string { return portal.Link(n.PublicURL(), token) }
 	}
 	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
-		Store: n.store, Keys: petcat.KeyGenerator{Environment: n.store.Environment(), Random: rand.Reader}, Backups: n.backups, CustomerLink: customerLink,
+		Store:          n.store,
+		Keys:           petcat.KeyGenerator{Environment: n.store.Environment(), Random: rand.Reader},
+		Backups:        n.backups,
+		CustomerLink:   customerLink,
 		Failures:       failures,
 		TrustedProxies: n.proxies,
-		Clock:          n.Clock, Logger: n.Log.Logger,
+		Clock:          n.Clock,
+		Logger:         n.Log.Logger,
 	}))
 	n.adminMux.Handle("GET /debug/pprof/", operators)
 	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
@@ -90,10 +101,14 @@ func (n *Node) serveConsole(context.Context) error {
 // if browsers reach them over TLS. strangers counts cookies without a session.
 func (n *Node) pageOptions(secure bool, strangers *ratelimit.Bucket[clientnet.Net]) pages.Options {
 	return pages.Options{
-		Environment: n.store.Environment(), Deployment: n.store.Dataset(), Secure: secure,
+		Environment:    n.store.Environment(),
+		Deployment:     n.store.Dataset(),
+		Secure:         secure,
 		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
 		Strangers:      strangers,
-		TrustedProxies: n.proxies, Clock: n.Clock, Logger: n.Log.Logger,
+		TrustedProxies: n.proxies,
+		Clock:          n.Clock,
+		Logger:         n.Log.Logger,
 	}
 }
 
@@ -106,68 +121,28 @@ func (n *Node) backups(ctx context.Context) ([]any, error) {
 	return []any{last}, nil
 }
 
+// settings sends the effective settings. Secrets are masked.
+func (n *Node) settings(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, n.effectiveSettings())
+}
+
 // effectiveSettings returns the effective settings, with actual addresses and resolved defaults.
 func (n *Node) effectiveSettings() []config.Value {
 	actual := map[string]string{
-		"--listen": n.apiSocket.Addr().String(), "--admin-listen": n.adminSocket.Addr().String(),
-		"--public-url": n.PublicURL(), "--console-url": n.ConsoleURL(), "--node-name": n.Settings.Label(),
-		"--backup-dir": n.Settings.BackupDir, "--log-format": n.Settings.LogFormat, "--customer-pages": strconv.FormatBool(n.Settings.CustomerPages),
+		"--listen":         n.apiSocket.Addr().String(),
+		"--admin-listen":   n.adminSocket.Addr().String(),
+		"--public-url":     n.PublicURL(),
+		"--console-url":    n.ConsoleURL(),
+		"--node-name":      n.Settings.Label(),
+		"--backup-dir":     n.Settings.BackupDir,
+		"--log-format":     n.Settings.LogFormat,
+		"--customer-pages": strconv.FormatBool(n.Settings.CustomerPages),
 	}
 	values := slices.Clone(n.Settings.Values)
 	for i, v := range values {
 		values[i].Value = cmp.Or(actual[v.Flag], v.Value)
 	}
 	return values
-}
-
-// guard rejects requests that this listener must not serve.
-func (n *Node) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := n.rejection(r); why != "" {
-			httpapi.WriteError(w, petcat.Errorf(petcat.CodeForbidden, "%s", why))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// rejection returns the reason to reject a request, "" to serve it.
-//
-// Without TLS, the console, the management API and profiles are only for clients on this machine,
-// such as port forwards and the proxy of --console-url: others in the network could read session
-// cookies. A loopback listener also rejects unknown hosts, against DNS rebinding: a web site can
-// resolve its name to 127.0.0.1, and read this listener through a browser on this machine.
-func (n *Node) rejection(r *http.Request) string {
-	host := pages.HostOf(r.Host)
-	address, _ := netip.ParseAddr(host)
-	loopback := host == "localhost" || address.IsLoopback()
-	private := strings.HasPrefix(r.URL.Path, "/console/") || strings.HasPrefix(r.URL.Path, "/debug/pprof/") || strings.HasPrefix(r.URL.Path, "/admin/v1/")
-	switch {
-	case private && r.TLS == nil && !(clientnet.Remote(r.RemoteAddr).IsLoopback() && (loopback || n.isConsoleURL(host))):
-		return "without TLS, the console and the management API are available only on the server's machine: set --tls-cert and --tls-key, forward a port to localhost, or set --console-url to the https URL of a proxy on that machine"
-	case host == "" || n.isOwnName(host): // browsers always send a host, HTTP/1.0 health checks may not
-		return ""
-	case n.isConsoleURL(host) && (private || r.URL.Path == "/"), !n.isConsoleURL(host) && !n.Settings.AdminIsLocal():
-		return ""
-	default:
-		// A request for the host of --console-url comes through a proxy, so it may be from
-		// any client. Only the console and the management API authenticate.
-		return "use localhost or the IP address of this listener as the host"
-	}
-}
-
-// isOwnName reports whether a host is a name of this admin listener: an IP address, localhost, the
-// host of --admin-listen, or with TLS a name in the certificate.
-func (n *Node) isOwnName(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil || host == "localhost" || host != "" && (host == pages.HostOf(n.Settings.AdminListen) ||
-		n.Settings.AdminTLS() && n.certificate.leaf().VerifyHostname(host) == nil)
-}
-
-// isConsoleURL reports whether a host is the host of --console-url.
-func (n *Node) isConsoleURL(host string) bool {
-	u, err := url.Parse(n.Settings.ConsoleURL)
-	return err == nil && host != "" && host == strings.ToLower(u.Hostname())
 }
 
 // writeJSON sends a value that caches must not store.

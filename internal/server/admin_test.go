@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -34,44 +33,6 @@ func TestSettings(t *testing.T) {
 	}
 	if documents[1] != want {
 		t.Errorf("got %+v; want %+v", documents[1], want)
-	}
-}
-
-// TestPlaintextAccess: without TLS, only clients on the same machine can use the console and
-// profiles, whatever the listener's address. Other paths are open.
-func TestPlaintextAccess(t *testing.T) {
-	t.Parallel()
-	n := startTestNode(t, func(o *Options) {
-		o.Settings.AdminListen, o.Settings.ConsoleURL = "0.0.0.0:0", "https://console.example.com:8443"
-	})
-	for _, c := range []struct {
-		peer, host string
-		tls        bool
-		private    int // status of /console/ and /debug/pprof/
-	}{
-		{"127.0.0.1:1", "localhost:8081", false, http.StatusSeeOther},
-		{"[::1]:1", "[::1]:8081", false, http.StatusSeeOther},
-		{"127.0.0.1:1", "console.example.com", false, http.StatusSeeOther},
-		{"127.0.0.1:1", "192.0.2.1:8081", false, http.StatusForbidden},
-		{"192.0.2.9:1", "localhost:8081", false, http.StatusForbidden},
-		{"192.0.2.9:1", "console.example.com", false, http.StatusForbidden},
-		{"192.0.2.9:1", "192.0.2.1:8081", true, http.StatusSeeOther},
-	} {
-		for path, want := range map[string]int{"/console/": c.private, "/debug/pprof/": c.private, "/livez": http.StatusOK} {
-			if c.host == "console.example.com" && path == "/livez" {
-				want = http.StatusForbidden // the proxy exposes only the console
-			}
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
-			r.RemoteAddr, r.Host = c.peer, c.host
-			if c.tls {
-				r.TLS = &tls.ConnectionState{}
-			}
-			w := httptest.NewRecorder()
-			n.guard(n.adminMux).ServeHTTP(w, r)
-			if w.Code != want {
-				t.Errorf("%s from %s as %s: %d, want %d", path, c.peer, c.host, w.Code, want)
-			}
-		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -27,7 +26,10 @@ func (n *Node) joinNodes(ctx context.Context) error {
 	n.beat(ctx)
 	n.every(beatInterval, n.beat)
 	// If Leave fails, the other nodes notice that the heartbeats stopped.
-	n.onClose(func(ctx context.Context) error { _ = n.store.RemoveNode(ctx, n.id); return nil })
+	n.onClose(func(ctx context.Context) error {
+		_ = n.store.RemoveNode(ctx, n.id)
+		return nil
+	})
 	n.metrics.Read("petcat_nodes", func() float64 { return float64(len(*n.nodes.Load())) })
 	return nil
 }
@@ -39,7 +41,15 @@ func (n *Node) beat(ctx context.Context) {
 	r, _ := n.readiness()
 	host, _ := os.Hostname() // "" if it is unknown
 	nodes, err := n.store.Heartbeat(ctx, petcat.Node{
-		ID: n.id, Label: n.Settings.Label(), Version: n.Version, Host: host, AdminURL: n.AdminURL(), ConsoleURL: n.ConsoleURL(), PublicURL: n.PublicURL(), State: r.Status, Drained: was.Drained,
+		ID:         n.id,
+		Label:      n.Settings.Label(),
+		Version:    n.Version,
+		Host:       host,
+		AdminURL:   n.AdminURL(),
+		ConsoleURL: n.ConsoleURL(),
+		PublicURL:  n.PublicURL(),
+		State:      r.Status,
+		Drained:    was.Drained,
 	})
 	if err != nil {
 		return // the keyring logs that the database is unavailable
@@ -57,9 +67,10 @@ func (n *Node) beat(ctx context.Context) {
 
 // self returns this node's record in the database.
 func (n *Node) self() petcat.Node {
-	nodes := *n.nodes.Load()
-	if i := slices.IndexFunc(nodes, func(other petcat.Node) bool { return other.ID == n.id }); i >= 0 {
-		return nodes[i]
+	for _, node := range *n.nodes.Load() {
+		if node.ID == n.id {
+			return node
+		}
 	}
 	return petcat.Node{ID: n.id, Label: n.Settings.Label()}
 }
@@ -76,17 +87,30 @@ func (n *Node) scheduleBackups(context.Context) error {
 	}
 	for _, never := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, never) {
-			return petcat.Unusablef(never, "scheduled backups cannot be written to %s (%v); give this user write permission, or choose another directory with --backup-dir", folder, never)
+			return petcat.Unusablef(never, "scheduled backups cannot be written to %s (%v); "+
+				"give this user write permission, or choose another directory with --backup-dir", folder, never)
 		}
 	}
 	host, _ := os.Hostname() // "" if it is unknown
 	s := &backup.Schedule{
-		Database: n.db, Notes: n.store, Environment: n.store.Environment(), Dataset: n.store.Dataset(), Folder: folder, Every: n.Settings.BackupEvery, Keep: n.Settings.BackupKeep, Command: n.Settings.BackupCommand,
-		Host: host, Version: n.Version, Clock: n.Clock, Logger: n.Log.Logger,
+		Database:    n.db,
+		Notes:       n.store,
+		Environment: n.store.Environment(),
+		Dataset:     n.store.Dataset(),
+		Folder:      folder,
+		Every:       n.Settings.BackupEvery,
+		Keep:        n.Settings.BackupKeep,
+		Command:     n.Settings.BackupCommand,
+		Host:        host,
+		Version:     n.Version,
+		Clock:       n.Clock,
+		Logger:      n.Log.Logger,
 	}
 	n.repeat(s.UntilCheck, s.Check)
 	n.metrics.Read("petcat_backup_interval_seconds", s.Every.Seconds)
-	n.metrics.Read("petcat_backup_last_success_timestamp_seconds", func() float64 { return float64(max(0, s.Last().TakenAt.Unix())) })
+	n.metrics.Read("petcat_backup_last_success_timestamp_seconds", func() float64 {
+		return float64(max(0, s.Last().TakenAt.Unix())) // negative if there is none
+	})
 	n.metrics.Read("petcat_backup_duration_seconds", func() float64 { return s.Last().Seconds })
 	n.metrics.Read("petcat_backup_size_bytes", func() float64 { return float64(s.Last().Size) })
 	n.metrics.Read("petcat_backup_failures_total", func() float64 { return float64(s.Failures.Load()) })

@@ -33,11 +33,15 @@ const certificateInterval = time.Second
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
 	pair := &certificate{certFile: certFile, keyFile: keyFile, logger: logger}
 	if _, err := pair.read(); err != nil {
-		return nil, petcat.Unusablef(nil, "the certificate cannot be used; check --tls-cert and --tls-key: %s", strings.TrimPrefix(err.Error(), "tls: "))
+		return nil, petcat.Unusablef(nil, "the certificate cannot be used; check --tls-cert and --tls-key: %s",
+			strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	leaf := pair.leaf()
 	if now := c.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		logger.Warn("certificate is expired or not yet valid; clients reject it", "file", certFile, "not_before", leaf.NotBefore, "not_after", leaf.NotAfter)
+		logger.Warn("certificate is expired or not yet valid; clients reject it",
+			"file", certFile,
+			"not_before", leaf.NotBefore,
+			"not_after", leaf.NotAfter)
 	}
 	return pair, nil
 }
@@ -61,9 +65,11 @@ func (c *certificate) leaf() *x509.Certificate { return c.current.Load().Leaf }
 
 func (c *certificate) config() *tls.Config {
 	return &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"h2", "http/1.1"},
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.current.Load(), nil },
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return c.current.Load(), nil
+		},
 	}
 }
 
@@ -72,7 +78,9 @@ func (c *certificate) config() *tls.Config {
 func (c *certificate) reload(context.Context) {
 	switch changed, err := c.read(); {
 	case err != nil && changed:
-		c.logger.Warn("certificate reload failed; still serving the previous certificate", "file", c.certFile, "error", err)
+		c.logger.Warn("certificate reload failed; still serving the previous certificate",
+			"file", c.certFile,
+			"error", err)
 	case changed:
 		c.logger.Info("certificate reloaded", "file", c.certFile, "not_after", c.leaf().NotAfter)
 	}

@@ -73,7 +73,12 @@ func (n *Node) notifySupervisor(ctx context.Context, state string) {
 // feedWatchdog notifies the supervisor three times per watchdog period, if it set WATCHDOG_USEC. The
 // supervisor restarts a process that stops sending notifications.
 func (n *Node) feedWatchdog() {
-	if micros, err := strconv.ParseInt(n.Environ["WATCHDOG_USEC"], 10, 64); err == nil && micros > 0 {
-		n.every(time.Duration(micros)*time.Microsecond/3, func(ctx context.Context) { n.notifySupervisor(ctx, "WATCHDOG=1") })
+	micros, err := strconv.ParseInt(n.Environ["WATCHDOG_USEC"], 10, 64)
+	if err != nil || micros <= 0 {
+		return
 	}
+	period := time.Duration(micros) * time.Microsecond
+	n.every(period/3, func(ctx context.Context) {
+		n.notifySupervisor(ctx, "WATCHDOG=1")
+	})
 }

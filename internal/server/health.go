@@ -55,18 +55,24 @@ func (n *Node) check(ctx context.Context) {
 
 // examine returns the current condition. stored is the result of a check of the store.
 func (n *Node) examine(stored error) *condition {
-	c := &condition{parts: []console.Part{{Name: "store"}, {Name: "limiter"}, {Name: "keyring"}}}
+	c := &condition{parts: []console.Part{
+		{Name: "store"},
+		{Name: "limiter"},
+		{Name: "keyring"},
+	}}
 	store, limiter, keyring := &c.parts[0], &c.parts[1], &c.parts[2]
 	switch e, ok := errors.AsType[*petcat.UnusableError](stored); {
 	case n.db.Err() != nil:
-		store.Problem, c.failed = "nothing can be written; check the disk, then restart petcat to recover", true
+		store.Problem = "nothing can be written; check the disk, then restart petcat to recover"
+		c.failed = true
 	case ok:
 		store.Problem = e.Message
 	case stored != nil:
 		store.Problem = "the database does not respond"
 	}
 	if !n.keyring.Trusted() {
-		keyring.Problem, c.away = "access changes could not be read for 30 seconds; no key is trusted", true
+		keyring.Problem = "access changes could not be read for 30 seconds; no key is trusted"
+		c.away = true
 	}
 	counting := n.limiter.Err()
 	c.away = c.away || errors.Is(counting, ratelimit.ErrDown)
@@ -95,7 +101,11 @@ func (c *condition) after(before *condition, now time.Time) *condition {
 
 // readiness returns the response of /readyz, and whether the node is ready for requests.
 func (n *Node) readiness() (r Readiness, ready bool) {
-	r = Readiness{"starting", make(map[string]string), make(map[string]time.Time)}
+	r = Readiness{
+		Status: "starting",
+		Checks: map[string]string{},
+		Since:  map[string]time.Time{},
+	}
 	c := n.condition.Load()
 	if c == nil {
 		return r, false

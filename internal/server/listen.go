@@ -43,6 +43,9 @@ const (
 	// limit of open files allows more.
 	maxConnections      = 16_384
 	maxAdminConnections = 1_024
+	// minConnections is the minimum number of connections of each listener, even if the limit of
+	// open files allows less.
+	minConnections = 16
 	// reservedFiles is the number of files for the rest of the process: the database's files
 	// or connections, and the log.
 	reservedFiles = 64
@@ -59,7 +62,9 @@ func (n *Node) listen(ctx context.Context) (err error) {
 			return err
 		}
 		n.every(certificateInterval, n.certificate.reload)
-		n.metrics.Read("petcat_tls_certificate_expiry_timestamp_seconds", func() float64 { return float64(n.certificate.leaf().NotAfter.Unix()) })
+		n.metrics.Read("petcat_tls_certificate_expiry_timestamp_seconds", func() float64 {
+			return float64(n.certificate.leaf().NotAfter.Unix())
+		})
 	}
 	most, mostAdmin := connectionLimits(fileLimit())
 	if n.apiSocket, err = n.open(ctx, "listen", s.Listen, most); err != nil {
@@ -77,8 +82,15 @@ func (n *Node) open(ctx context.Context, flag, address string, most int) (*limit
 		return nil, err
 	}
 	// A served listener is already closed.
-	limited := &limitedListener{TCPListener: l, slots: make(chan struct{}, most), closed: make(chan struct{})}
-	n.onClose(func(context.Context) error { _ = limited.Close(); return nil })
+	limited := &limitedListener{
+		TCPListener: l,
+		slots:       make(chan struct{}, most),
+		closed:      make(chan struct{}),
+	}
+	n.onClose(func(context.Context) error {
+		_ = limited.Close()
+		return nil
+	})
 	return limited, nil
 }
 
@@ -87,15 +99,19 @@ func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, erro
 	l, err := listener.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("another program listens on %s; stop it, or choose another address with --%s: %w", address, flag, syscall.EADDRINUSE)
+		return nil, fmt.Errorf("another program listens on %s; stop it, or choose another address with --%s: %w",
+			address, flag, syscall.EADDRINUSE)
 	case errors.Is(err, syscall.EACCES):
-		return nil, petcat.Unusablef(syscall.EACCES, "this user may not listen on %s, because ports below 1024 need a privilege; choose another address with --%s: %v", address, flag, syscall.EACCES)
+		return nil, petcat.Unusablef(syscall.EACCES, "this user may not listen on %s, "+
+			"because ports below 1024 need a privilege; choose another address with --%s: %v",
+			address, flag, syscall.EACCES)
 	case err != nil:
 		// Drop the names of system calls.
 		if errno, ok := errors.AsType[syscall.Errno](err); ok {
 			err = errno
 		}
-		return nil, petcat.Unusablef(err, "cannot listen on %s; choose another address with --%s: %v", address, flag, err)
+		return nil, petcat.Unusablef(err, "cannot listen on %s; choose another address with --%s: %v",
+			address, flag, err)
 	}
 	return l.(*net.TCPListener), nil
 }
@@ -103,13 +119,16 @@ func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, erro
 // CheckListeners opens and closes both listeners, so that petcat doctor can check whether a node
 // could start.
 func CheckListeners(ctx context.Context, s config.Settings) error {
-	for _, l := range []struct{ flag, address string }{{"listen", s.Listen}, {"admin-listen", s.AdminListen}} {
-		opened, err := listenOn(ctx, l.flag, l.address)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = opened.Close() }()
+	api, err := listenOn(ctx, "listen", s.Listen)
+	if err != nil {
+		return err
 	}
+	defer func() { _ = api.Close() }()
+	admin, err := listenOn(ctx, "admin-listen", s.AdminListen)
+	if err != nil {
+		return err
+	}
+	_ = admin.Close()
 	return nil
 }
 
@@ -117,7 +136,11 @@ func CheckListeners(ctx context.Context, s config.Settings) error {
 // never runs out of file descriptors. The API gets 7/8 of them minus the reserved ones, the admin
 // listener 1/8.
 func connectionLimits(files int64) (api, admin int) {
-	return int(max(16, min(maxConnections, files-files/8-reservedFiles))), int(max(16, min(maxAdminConnections, files/8)))
+	forAdmin := files / 8
+	forAPI := files - forAdmin - reservedFiles
+	api = int(max(minConnections, min(maxConnections, forAPI)))
+	admin = int(max(minConnections, min(maxAdminConnections, forAdmin)))
+	return api, admin
 }
 
 // limitedListener limits the number of open connections. Further connections wait in the system's
@@ -152,7 +175,11 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	l.open.Add(1)
-	return &limitedConn{c, sync.OnceFunc(func() { l.open.Add(-1); <-l.slots })}, nil
+	release := sync.OnceFunc(func() {
+		l.open.Add(-1)
+		<-l.slots
+	})
+	return &limitedConn{TCPConn: c, release: release}, nil
 }
 
 type limitedConn struct {

@@ -101,8 +101,11 @@ type Node struct {
 // The error is a [petcat.UnusableError] if a setting, or a file or server that it names, cannot be used.
 func Start(ctx context.Context, o Options) (*Node, error) {
 	n := &Node{
-		Options: o, id: rand.Text(), metrics: metrics.New(o.Version, o.Revision),
-		proxies: clientnet.NewProxies(o.Settings.TrustedProxies, o.Log.Logger), failed: make(chan error, 2),
+		Options: o,
+		id:      rand.Text(),
+		metrics: metrics.New(o.Version, o.Revision),
+		proxies: clientnet.NewProxies(o.Settings.TrustedProxies, o.Log.Logger),
+		failed:  make(chan error, 2),
 	}
 	// Requests in flight need the background goroutines until the node closes.
 	n.background, n.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -153,9 +156,17 @@ func (n *Node) every(interval time.Duration, fn func(context.Context)) {
 // startTracing starts to send traces and metrics if the environment names a collector.
 func (n *Node) startTracing(ctx context.Context) (err error) {
 	n.tracing, err = tracing.Start(ctx, tracing.Options{
-		Environ: n.Environ, Metrics: n.metrics.Gatherer(), Version: n.Version, Node: n.id, Deployed: string(n.store.Environment()), Logger: n.Log.Logger,
+		Environ:  n.Environ,
+		Metrics:  n.metrics.Gatherer(),
+		Version:  n.Version,
+		Node:     n.id,
+		Deployed: string(n.store.Environment()),
+		Logger:   n.Log.Logger,
 	})
-	n.onClose(func(ctx context.Context) error { n.tracing.Close(ctx); return nil })
+	n.onClose(func(ctx context.Context) error {
+		n.tracing.Close(ctx)
+		return nil
+	})
 	return err
 }
 
@@ -166,7 +177,10 @@ func (n *Node) recordUsage(ctx context.Context) error {
 	n.usage.Open(n.store)
 	n.usage.Flush(ctx)
 	n.repeat(n.usage.Wait, n.usage.Flush)
-	n.onClose(func(ctx context.Context) error { n.usage.Close(ctx); return nil })
+	n.onClose(func(ctx context.Context) error {
+		n.usage.Close(ctx)
+		return nil
+	})
 	n.metrics.Read("petcat_usage_unsaved_seconds", func() float64 { return n.usage.Unsaved().Seconds() })
 	return nil
 }
@@ -178,27 +192,47 @@ const sweepInterval = 10 * time.Minute
 // database.
 func (n *Node) limitRequests(context.Context) error {
 	n.limiter = ratelimit.New(ratelimit.Options{
-		Clock: n.Clock, Logger: n.Log.Logger, Counters: n.counters, DayUsed: n.store.DayUsed, Observe: n.metrics.Charge,
-		Bans: n.Settings.Bans, SaveBan: n.store.SaveBan,
-		Banned: func(b petcat.Ban) {
-			n.metrics.Banned(b.Shadow)
-			n.Log.Info("key banned", "key", b.Key, "account", b.Account, "level", b.Level,
-				"ends_at", b.EndsAt, "early_retries", b.EarlyRetries, "shadow", b.Shadow)
-		},
+		Clock:    n.Clock,
+		Logger:   n.Log.Logger,
+		Counters: n.counters,
+		DayUsed:  n.store.DayUsed,
+		Observe:  n.metrics.Charge,
+		Bans:     n.Settings.Bans,
+		SaveBan:  n.store.SaveBan,
+		Banned:   n.banned,
 	})
 	n.every(checkInterval, func(context.Context) { n.limiter.Check() })
 	n.every(sweepInterval, func(context.Context) { n.limiter.Sweep() })
-	n.onClose(func(context.Context) error { n.limiter.Close(); return nil })
+	n.onClose(func(context.Context) error {
+		n.limiter.Close()
+		return nil
+	})
 	n.metrics.Read("petcat_limiter_silent", func() float64 { return gauge(n.limiter.Err() != nil) })
 	n.metrics.Read("petcat_limiter_local_total", func() float64 { return float64(n.limiter.Local.Load()) })
 	n.metrics.Read("petcat_limiter_overloaded_total", func() float64 { return float64(n.limiter.Overloaded.Load()) })
 	return nil
 }
 
+// banned counts and logs a new ban.
+func (n *Node) banned(b petcat.Ban) {
+	n.metrics.Banned(b.Shadow)
+	n.Log.Info("key banned",
+		"key", b.Key,
+		"account", b.Account,
+		"level", b.Level,
+		"ends_at", b.EndsAt,
+		"early_retries", b.EarlyRetries,
+		"shadow", b.Shadow)
+}
+
 // followChanges loads the keys and bans, and starts to follow the changes of other processes.
 func (n *Node) followChanges(ctx context.Context) (err error) {
 	n.keyring, err = keyring.Load(ctx, keyring.Options{
-		Environment: n.store.Environment(), Store: n.store, Clock: n.Clock, Logger: n.Log.Logger, Ban: n.limiter.ApplyBan,
+		Environment: n.store.Environment(),
+		Store:       n.store,
+		Clock:       n.Clock,
+		Logger:      n.Log.Logger,
+		Ban:         n.limiter.ApplyBan,
 	})
 	if err != nil {
 		return err
@@ -212,23 +246,23 @@ func (n *Node) followChanges(ctx context.Context) (err error) {
 
 // serveAPI starts to accept API connections, which have waited since the socket was opened.
 func (n *Node) serveAPI(context.Context) error {
-	public, page := n.PublicURL(), reference.Handler(n.Settings.PublicURL)
 	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
 	handler := httpapi.New(httpapi.Options{
-		Catalog: n.list, Store: n.store, Keyring: n.keyring, Limiter: n.limiter,
-		Failures: failures, Account: n.customerPages(failures),
-		Peeks: ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
-		Clock: n.Clock, Logger: n.Log.Logger, Observe: n.observe, Admitted: n.usage.Admitted,
-		PublicURL: n.Settings.PublicURL, TrustedProxies: n.proxies, CORSOrigins: n.Settings.CORSOrigins,
-		Documents: map[string]http.Handler{
-			"/openapi.json": httpapi.NewDocument("application/json", api.JSON(public)),
-			"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(public)),
-			"/postman.json": httpapi.NewDocument("application/json", api.Postman(public)),
-			"/llms.txt":     httpapi.NewDocument("text/plain; charset=utf-8", api.LLMs(public)),
-			"/docs":         page,
-			"/docs/":        page,
-			"/livez":        http.HandlerFunc(livez),
-		},
+		Catalog:        n.list,
+		Store:          n.store,
+		Keyring:        n.keyring,
+		Limiter:        n.limiter,
+		Failures:       failures,
+		Account:        n.customerPages(failures),
+		Peeks:          ratelimit.NewBucket[petcat.AccountID](n.Clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
+		Clock:          n.Clock,
+		Logger:         n.Log.Logger,
+		Observe:        n.observe,
+		Admitted:       n.usage.Admitted,
+		PublicURL:      n.Settings.PublicURL,
+		TrustedProxies: n.proxies,
+		CORSOrigins:    n.Settings.CORSOrigins,
+		Documents:      n.documents(),
 	})
 	n.metrics.Read("petcat_requests_in_flight", func() float64 { return float64(n.inFlight.Load()) })
 	n.api = n.serve(n.apiSocket, n.Settings.TLS(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -239,6 +273,21 @@ func (n *Node) serveAPI(context.Context) error {
 	return nil
 }
 
+// documents returns the handlers of the paths of the API listener that need no key.
+func (n *Node) documents() map[string]http.Handler {
+	public := n.PublicURL()
+	page := reference.Handler(n.Settings.PublicURL)
+	return map[string]http.Handler{
+		"/openapi.json": httpapi.NewDocument("application/json", api.JSON(public)),
+		"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(public)),
+		"/postman.json": httpapi.NewDocument("application/json", api.Postman(public)),
+		"/llms.txt":     httpapi.NewDocument("text/plain; charset=utf-8", api.LLMs(public)),
+		"/docs":         page,
+		"/docs/":        page,
+		"/livez":        http.HandlerFunc(livez),
+	}
+}
+
 // customerPages returns the handler of the customer's pages, nil if they are disabled. Invalid
 // session cookies count as failed attempts, like invalid API keys.
 func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Handler {
@@ -247,7 +296,9 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 	}
 	options := n.pageOptions(n.Settings.TLS() || strings.HasPrefix(n.PublicURL(), "https:"), strangers)
 	return portal.New(portal.Options{
-		Options: options, Store: n.store, Limiter: n.limiter,
+		Options:  options,
+		Store:    n.store,
+		Limiter:  n.limiter,
 		Requests: ratelimit.NewBucket[petcat.AccountID](n.Clock, portal.RequestsPerMinute, ratelimit.AllAccounts),
 	})
 }
@@ -255,9 +306,13 @@ func (n *Node) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Ha
 // Run serves until ctx ends, and returns nil. It returns an error if a listener failed, or if the
 // program must be restarted to write or trust the data. It logs each value of reload.
 func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
-	n.Log.InfoContext(ctx, "ready", "api", n.PublicURL()+"/v1", "admin", n.AdminURL(),
+	n.Log.InfoContext(ctx, "ready",
+		"api", n.PublicURL()+"/v1",
+		"admin", n.AdminURL(),
 		"listen", n.apiSocket.Addr().String(),
-		"environment", n.store.Environment(), "categories", n.list.Count(), "version", n.Version)
+		"environment", n.store.Environment(),
+		"categories", n.list.Count(),
+		"version", n.Version)
 	n.Log.Flush()
 	n.notifySupervisor(ctx, "READY=1")
 	n.feedWatchdog()
@@ -274,9 +329,11 @@ func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 			err := n.db.Err()
 			if errors.Is(err, postgres.ErrHistory) {
 				_ = n.api.Close() // the list in memory may contain writes that the database lost
-				return fmt.Errorf("the database history changed (failover or restore); restart petcat to read the current data: %w", err)
+				return fmt.Errorf("the database history changed (failover or restore); "+
+					"restart petcat to read the current data: %w", err)
 			}
-			return fmt.Errorf("the store failed and cannot be written; restart petcat to recover from the data on disk: %w", err)
+			return fmt.Errorf("the store failed and cannot be written; "+
+				"restart petcat to recover from the data on disk: %w", err)
 		}
 	}
 }

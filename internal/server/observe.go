@@ -15,7 +15,14 @@ func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
 		n.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Admitted, r.Duration)
 		n.history.Count(r.Status, r.Code, r.Duration)
-		n.usage.Done(usage.Response{At: r.At, Account: r.Account, Key: r.Key, Status: r.Status, Code: r.Code, Bytes: r.Bytes})
+		n.usage.Done(usage.Response{
+			At:      r.At,
+			Account: r.Account,
+			Key:     r.Key,
+			Status:  r.Status,
+			Code:    r.Code,
+			Bytes:   r.Bytes,
+		})
 		if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
 			n.usage.Refused(refusalOf(r))
 		}
@@ -31,9 +38,15 @@ func (n *Node) observe(r *httpapi.Record) {
 func refusalOf(r *httpapi.Record) petcat.Refusal {
 	d := r.Decision
 	refusal := petcat.Refusal{
-		Account: r.Account, Key: r.Key, Operation: r.Operation, Code: r.Code, Last: r.At, RequestID: r.RequestID, Status: r.Status,
-		Minute: petcat.Spent{Used: d.Minute.Used, Limit: d.Minute.Limit},
-		Day:    petcat.Spent{Used: d.Day.Used, Limit: d.Day.Limit},
+		Account:   r.Account,
+		Key:       r.Key,
+		Operation: r.Operation,
+		Code:      r.Code,
+		Last:      r.At,
+		RequestID: r.RequestID,
+		Status:    r.Status,
+		Minute:    petcat.Spent{Used: d.Minute.Used, Limit: d.Minute.Limit},
+		Day:       petcat.Spent{Used: d.Day.Used, Limit: d.Day.Limit},
 	}
 	if d.Verdict != ratelimit.Admitted {
 		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()
@@ -46,7 +59,10 @@ func (n *Node) trace(r *httpapi.Record) {
 	if n.tracing == nil {
 		return
 	}
-	attributes := map[string]string{"error.type": string(r.Code), "petcat.request_id": r.RequestID}
+	attributes := map[string]string{
+		"error.type":        string(r.Code),
+		"petcat.request_id": r.RequestID,
+	}
 	if r.Operation != "" { // else the method may be any text
 		attributes["http.request.method"] = r.Method
 	}

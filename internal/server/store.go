@@ -57,7 +57,9 @@ func (n *Node) openStore(ctx context.Context) error {
 		return err
 	}
 	if n.store.Created() {
-		n.Log.InfoContext(ctx, "new deployment created, without keys", "place", place, "environment", n.store.Environment())
+		n.Log.InfoContext(ctx, "new deployment created, without keys",
+			"place", place,
+			"environment", n.store.Environment())
 	}
 	n.metrics.Read("petcat_categories", func() float64 { return float64(n.list.Count()) })
 	n.metrics.Read("petcat_store_up", func() float64 {
@@ -81,7 +83,11 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	n.onClose(func(context.Context) error { return lock.Close() })
 	var list *catalog.Catalog
 	db, err := sqlite.Open(ctx, sqlite.Options{
-		Dir: dir, Environment: n.Settings.Environment, Clock: n.Clock, Logger: n.Log.Logger, Serving: true,
+		Dir:         dir,
+		Environment: n.Settings.Environment,
+		Clock:       n.Clock,
+		Logger:      n.Log.Logger,
+		Serving:     true,
 		// list is set below, before any category is written.
 		CategoriesCommitted: func(created []petcat.RevisedCategory) { list.Apply(created) },
 		CommitObserved:      n.metrics.Commit,
@@ -99,8 +105,14 @@ func (n *Node) openSQLite(ctx context.Context) error {
 	n.metrics.Read("petcat_store_queue", func() float64 { return float64(db.Stats().Waiting) })
 	n.metrics.Read("petcat_store_shed_total", func() float64 { return float64(db.Stats().Shed) })
 	n.metrics.Read("petcat_store_wal_bytes", func() float64 { return float64(db.WALBytes()) })
-	n.metrics.Read("petcat_store_free_bytes", func() float64 { free, _, _ := datadir.Room(dir.Disk()); return float64(free) })
-	n.metrics.Read("petcat_store_disk_bytes", func() float64 { _, size, _ := datadir.Room(dir.Disk()); return float64(size) })
+	n.metrics.Read("petcat_store_free_bytes", func() float64 {
+		free, _, _ := datadir.Room(dir.Disk())
+		return float64(free)
+	})
+	n.metrics.Read("petcat_store_disk_bytes", func() float64 {
+		_, size, _ := datadir.Room(dir.Disk())
+		return float64(size)
+	})
 	return list.Load(ctx, st)
 }
 
@@ -108,7 +120,11 @@ func (n *Node) openSQLite(ctx context.Context) error {
 // checks for changes by other nodes.
 func (n *Node) openPostgres(ctx context.Context) error {
 	db, err := postgres.Open(ctx, postgres.Options{
-		URL: n.Settings.Database, Environment: n.Settings.Environment, Clock: n.Clock, Serving: true, MustExist: !n.Settings.Init,
+		URL:            n.Settings.Database,
+		Environment:    n.Settings.Environment,
+		Clock:          n.Clock,
+		Serving:        true,
+		MustExist:      !n.Settings.Init,
 		CommitObserved: n.metrics.Commit,
 	})
 	if err != nil {
@@ -116,7 +132,10 @@ func (n *Node) openPostgres(ctx context.Context) error {
 	}
 	st := store.New(db, n.Clock)
 	list := catalog.NewReplica(ctx, catalog.New(st.Dataset()+db.HistoryID()), catalog.ReplicaOptions{
-		Feed: st, Clock: n.Clock, Logger: n.Log.Logger, MaxStaleness: n.Settings.MaxStaleness,
+		Feed:         st,
+		Clock:        n.Clock,
+		Logger:       n.Log.Logger,
+		MaxStaleness: n.Settings.MaxStaleness,
 	})
 	n.onClose(func(context.Context) error {
 		list.Close()
