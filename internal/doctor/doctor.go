@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"slices"
 	"time"
 
 	"petcat/internal/backup"
@@ -28,9 +27,10 @@ const (
 	// checkTimeout limits the time of each check.
 	checkTimeout = 10 * time.Second
 	// The thresholds are the same as in the alerts. Free space is in bytes.
-	lowSpace, almostFull = 1_000_000_000, 100_000_000
-	clocksDiffer         = 2 * time.Second
-	expiresSoon          = 7 * 24 * time.Hour
+	lowSpace     = 1_000_000_000
+	almostFull   = 100_000_000
+	clocksDiffer = 2 * time.Second
+	expiresSoon  = 7 * 24 * time.Hour
 	// A busy service uses thousands of transaction ids per second, and leaves as many dead rows.
 	manyTransactions = 500_000_000
 	oldSnapshot      = 15 * time.Minute
@@ -84,7 +84,13 @@ type examination struct {
 func Examine(ctx context.Context, o Options) []Finding {
 	x := &examination{Options: o}
 	for _, check := range []func(context.Context){
-		x.data, x.disk, x.clock, x.node, x.listeners, x.certificate, x.backups,
+		x.data,
+		x.disk,
+		x.clock,
+		x.node,
+		x.listeners,
+		x.certificate,
+		x.backups,
 	} {
 		limited, cancel := context.WithTimeout(ctx, checkTimeout)
 		check(limited)
@@ -95,16 +101,24 @@ func Examine(ctx context.Context, o Options) []Finding {
 
 // Worst returns the worst status of the findings.
 func Worst(findings []Finding) Status {
-	for _, s := range []Status{Problem, Warning} {
-		if slices.ContainsFunc(findings, func(f Finding) bool { return f.Status == s }) {
-			return s
+	worst := OK
+	for _, f := range findings {
+		switch {
+		case f.Status == Problem:
+			return Problem
+		case f.Status == Warning:
+			worst = Warning
 		}
 	}
-	return OK
+	return worst
 }
 
 func (x *examination) report(part string, s Status, format string, args ...any) {
-	x.findings = append(x.findings, Finding{Part: part, Status: s, Text: fmt.Sprintf(format, args...)})
+	x.findings = append(x.findings, Finding{
+		Part:   part,
+		Status: s,
+		Text:   fmt.Sprintf(format, args...),
+	})
 }
 
 // data checks the store. Opening it included a check of the schema.
@@ -113,7 +127,8 @@ func (x *examination) data(ctx context.Context) {
 	if !x.Settings.UsesSQLite() {
 		part = "database"
 	}
-	start, err := x.Clock.Read(), x.OpenErr
+	start := x.Clock.Read()
+	err := x.OpenErr
 	if err == nil {
 		err = x.Database.Check(ctx)
 	}
@@ -121,7 +136,8 @@ func (x *examination) data(ctx context.Context) {
 		x.report(part, Problem, "%s", x.Explain(err))
 		return
 	}
-	x.report(part, OK, "%s responded in %s", x.Place, x.Clock.Read().Since(start).Round(10*time.Microsecond))
+	took := x.Clock.Read().Since(start)
+	x.report(part, OK, "%s responded in %s", x.Place, took.Round(10*time.Microsecond))
 	x.report("schema", OK, "the schema is up to date")
 	x.vacuuming(ctx)
 }
@@ -132,13 +148,17 @@ func (x *examination) vacuuming(ctx context.Context) {
 	if !ok {
 		return
 	}
-	switch transactions, snapshot, err := p.Vacuuming(ctx); {
+	transactions, snapshot, err := p.Vacuuming(ctx)
+	switch {
 	case err != nil:
 		x.report("vacuum", Problem, "%s", x.Explain(err))
 	case transactions > manyTransactions:
-		x.report("vacuum", Warning, "the oldest row was frozen %d transactions ago; enable autovacuum or run VACUUM FREEZE: at two billion, PostgreSQL stops accepting writes", transactions)
+		x.report("vacuum", Warning, "the oldest row was frozen %d transactions ago; "+
+			"enable autovacuum or run VACUUM FREEZE: "+
+			"at two billion, PostgreSQL stops accepting writes", transactions)
 	case snapshot > oldSnapshot:
-		x.report("vacuum", Warning, "a transaction has been open for %s, so dead rows cannot be removed; find it in pg_stat_activity", snapshot.Round(time.Second))
+		x.report("vacuum", Warning, "a transaction has been open for %s, so dead rows cannot be removed; "+
+			"find it in pg_stat_activity", snapshot.Round(time.Second))
 	default:
 		x.report("vacuum", OK, "dead rows are removed")
 	}
@@ -146,7 +166,7 @@ func (x *examination) vacuuming(ctx context.Context) {
 
 // disk checks the disk of SQLite, even if the database cannot be opened.
 func (x *examination) disk(context.Context) {
-	if _, err := os.Stat(x.Settings.Data); !x.Settings.UsesSQLite() || errors.Is(err, fs.ErrNotExist) {
+	if !x.Settings.UsesSQLite() || isMissing(x.Settings.Data) {
 		return // data reports a missing directory
 	}
 	dir, err := datadir.Open(x.Settings.Data, true) // it exists, so this only checks permissions
@@ -161,13 +181,16 @@ func (x *examination) disk(context.Context) {
 // a full disk.
 func (x *examination) space(part, directory, files, effect string) {
 	free, _, err := datadir.Room(directory)
-	switch gigabytes := float64(free) / 1e9; {
+	gigabytes := float64(free) / 1e9
+	switch {
 	case err != nil:
 		x.report(part, Warning, "the free space of %s cannot be read (%v); check it with df", directory, err)
 	case free < almostFull:
-		x.report(part, Problem, "%.2f GB are free for %s; free some space now: if the disk is full, %s", gigabytes, files, effect)
+		x.report(part, Problem, "%.2f GB are free for %s; free some space now: if the disk is full, %s",
+			gigabytes, files, effect)
 	case free < lowSpace:
-		x.report(part, Warning, "%.2f GB are free for %s; free some space: if the disk is full, %s", gigabytes, files, effect)
+		x.report(part, Warning, "%.2f GB are free for %s; free some space: if the disk is full, %s",
+			gigabytes, files, effect)
 	default:
 		x.report(part, OK, "%.1f GB are free for %s", gigabytes, files)
 	}
@@ -179,7 +202,8 @@ func (x *examination) clock(context.Context) {
 	case known && synchronized:
 		x.report("clock", OK, "the clock is synchronized")
 	case known:
-		x.report("clock", Warning, "the clock is not synchronized; start chrony or systemd-timesyncd, because windows, bans and expiries depend on the clock")
+		x.report("clock", Warning, "the clock is not synchronized; start chrony or systemd-timesyncd, "+
+			"because windows, bans and expiries depend on the clock")
 	}
 	p, ok := x.Database.(*postgres.DB)
 	if !ok {
@@ -187,7 +211,8 @@ func (x *examination) clock(context.Context) {
 	}
 	ahead := p.Stats().ClockAhead.Round(time.Millisecond)
 	if ahead.Abs() > clocksDiffer {
-		x.report("clock", Problem, "the clock is %s ahead of the database's (negative: behind); correct the wrong clock, because bans and expiries depend on it", ahead)
+		x.report("clock", Problem, "the clock is %s ahead of the database's (negative: behind); "+
+			"correct the wrong clock, because bans and expiries depend on it", ahead)
 	} else {
 		x.report("clock", OK, "the clock is %s ahead of the database's", ahead)
 	}
@@ -195,17 +220,21 @@ func (x *examination) clock(context.Context) {
 
 // node reports the state of the node on this machine.
 func (x *examination) node(context.Context) {
-	switch r := x.Node; {
-	case x.NodeErr != nil:
+	if x.NodeErr != nil {
 		x.report("node", Warning, "%v", x.NodeErr)
-	case r.Status == "ready":
+		return
+	}
+	status := x.Node.Status
+	switch status {
+	case "ready":
 		x.report("node", OK, "the node is ready")
-	case slices.Contains([]string{"starting", "draining", "drained"}, r.Status):
-		x.report("node", Warning, "the node is %s and gets no requests; run doctor again in a moment, and check the log if this lasts", r.Status)
+	case "starting", "draining", "drained":
+		x.report("node", Warning, "the node is %s and gets no requests; "+
+			"run doctor again in a moment, and check the log if this lasts", status)
 	default:
-		for part, problem := range r.Checks {
+		for part, problem := range x.Node.Checks {
 			if problem != "ok" {
-				x.report("node", Problem, "the node is %s because of its %s: %s", r.Status, part, problem)
+				x.report("node", Problem, "the node is %s because of its %s: %s", status, part, problem)
 			}
 		}
 	}
@@ -233,50 +262,72 @@ func (x *examination) certificate(context.Context) {
 		host = u.Hostname()
 	}
 	expires, err := server.CheckCertificate(x.Settings, x.Clock, host)
-	left, on := expires.Sub(x.Clock.Read().Time()), expires.UTC().Format(time.RFC3339)
+	left := expires.Sub(x.Clock.Read().Time())
+	on := expires.UTC().Format(time.RFC3339)
 	switch {
 	case expires.IsZero():
 		x.report("certificate", Problem, "%v", err)
 	case err != nil:
-		x.report("certificate", Problem, "it is not valid for %s (%v); install a certificate that is, or correct --public-url", host, err)
+		x.report("certificate", Problem, "it is not valid for %s (%v); "+
+			"install a certificate that is, or correct --public-url", host, err)
 	case left <= 0:
-		x.report("certificate", Problem, "it expired on %s, so clients reject it; renew it: petcat loads the new files within a second", on)
+		x.report("certificate", Problem, "it expired on %s, so clients reject it; "+
+			"renew it: petcat loads the new files within a second", on)
 	case left < expiresSoon:
-		x.report("certificate", Warning, "it expires on %s; renew it: petcat loads the new files within a second", on)
+		x.report("certificate", Warning, "it expires on %s; "+
+			"renew it: petcat loads the new files within a second", on)
 	default:
 		x.report("certificate", OK, "it expires on %s", on)
 	}
 }
 
-// backups checks the directory of scheduled backups, and the record of the last backup. The
-// command may not have the nodes' settings: without an interval, it only reports the age.
+// backups checks the directory of scheduled backups, and the record of the last backup.
 func (x *examination) backups(ctx context.Context) {
-	every, directory := x.Settings.BackupEvery, x.Settings.BackupDir
-	if _, err := os.Stat(directory); every > 0 && !errors.Is(err, fs.ErrNotExist) {
-		if err := datadir.Prepare(directory); err != nil {
-			x.report("backups", Problem, "backups cannot be written (%v); give this user write permission, or choose another directory with --backup-dir", err)
-		} else {
-			x.space("backups", directory, "the backups in "+directory, "no backup can be made")
-		}
+	if x.Settings.BackupEvery > 0 && !isMissing(x.Settings.BackupDir) {
+		x.backupDirectory(x.Settings.BackupDir)
 	}
-	if x.OpenErr != nil {
+	if x.OpenErr == nil {
+		x.lastBackup(ctx, x.Settings.BackupEvery)
+	}
+}
+
+func (x *examination) backupDirectory(directory string) {
+	if err := datadir.Prepare(directory); err != nil {
+		x.report("backups", Problem, "backups cannot be written (%v); "+
+			"give this user write permission, or choose another directory with --backup-dir", err)
 		return
 	}
+	x.space("backups", directory, "the backups in "+directory, "no backup can be made")
+}
+
+// lastBackup checks the record of the last backup. The command may not have the nodes' settings:
+// without an interval, it only reports the age.
+func (x *examination) lastBackup(ctx context.Context, every time.Duration) {
 	last, err := backup.LastMade(ctx, x.Notes)
 	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
-	_, missing := os.Stat(last.File)
 	switch {
 	case err != nil:
-		x.report("backups", Problem, "the record of the last backup cannot be read (%v); fix the database problem above first", err)
+		x.report("backups", Problem, "the record of the last backup cannot be read (%v); "+
+			"fix the database problem above first", err)
 	case last.File == "" && every == 0:
-		x.report("backups", Warning, "there are no scheduled backups; start nodes with --backup-every 24h, or make sure that another program makes backups")
+		x.report("backups", Warning, "there are no scheduled backups; "+
+			"start nodes with --backup-every 24h, or make sure that another program makes backups")
 	case last.File == "":
-		x.report("backups", Warning, "no backup has been made yet; a node makes the first one when it starts, and logs the reason if it fails")
+		x.report("backups", Warning, "no backup has been made yet; "+
+			"a node makes the first one when it starts, and logs the reason if it fails")
 	case every > 0 && age > every*3/2:
-		x.report("backups", Problem, "the last good backup is %s old, but the interval is %s; find \"scheduled backup failed\" in the logs of the nodes", age, every)
-	case last.Host == x.Host && errors.Is(missing, fs.ErrNotExist):
-		x.report("backups", Problem, "the last backup, %s, is missing; find out why, and make another one: petcat backup FILE", last.File)
+		x.report("backups", Problem, "the last good backup is %s old, but the interval is %s; "+
+			"find \"scheduled backup failed\" in the logs of the nodes", age, every)
+	case last.Host == x.Host && isMissing(last.File):
+		x.report("backups", Problem, "the last backup, %s, is missing; "+
+			"find out why, and make another one: petcat backup FILE", last.File)
 	default:
-		x.report("backups", OK, "the last good backup is %s old: %s on %s, %d bytes", age, last.File, last.Host, last.Size)
+		x.report("backups", OK, "the last good backup is %s old: %s on %s, %d bytes",
+			age, last.File, last.Host, last.Size)
 	}
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
