@@ -7,6 +7,7 @@ import (
 	"petcat"
 	"petcat/internal/httpapi"
 	"petcat/internal/ratelimit"
+	"petcat/internal/tracing"
 	"petcat/internal/usage"
 )
 
@@ -69,5 +70,12 @@ func (n *Node) trace(r *httpapi.Record) {
 	if r.Account != 0 {
 		attributes["petcat.account"] = r.Account.String()
 	}
-	n.tracing.Request(r.RequestHeader, string(r.Operation), r.Status, r.At, r.Duration, attributes)
+	n.tracing.Record(tracing.Request{
+		Header:     r.RequestHeader,
+		Operation:  string(r.Operation),
+		Status:     r.Status,
+		Start:      r.At,
+		Duration:   r.Duration,
+		Attributes: attributes,
+	})
 }

@@ -50,13 +50,17 @@ type Tracing struct {
 // enabled reports whether a signal is enabled. It returns a [petcat.UnusableError] for an unsupported
 // exporter or protocol.
 func (o Options) enabled(signal string) (bool, error) {
-	exporter, protocol := "OTEL_"+signal+"_EXPORTER", "OTEL_EXPORTER_OTLP_PROTOCOL"
+	exporter := "OTEL_" + signal + "_EXPORTER"
+	protocol := "OTEL_EXPORTER_OTLP_PROTOCOL"
 	if own := "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"; o.Environ[own] != "" {
 		protocol = own
 	}
-	to := o.Environ["OTEL_EXPORTER_OTLP_ENDPOINT"] + o.Environ["OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"]
-	switch chosen := o.Environ[exporter]; {
-	case to == "" || chosen == "none" || strings.EqualFold(o.Environ["OTEL_SDK_DISABLED"], "true"):
+	chosen := o.Environ[exporter]
+	endpoint := o.Environ["OTEL_EXPORTER_OTLP_ENDPOINT"]
+	ownEndpoint := o.Environ["OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"]
+	disabled := strings.EqualFold(o.Environ["OTEL_SDK_DISABLED"], "true")
+	switch {
+	case endpoint == "" && ownEndpoint == "" || chosen == "none" || disabled:
 		return false, nil
 	case chosen != "" && chosen != "otlp":
 		return false, petcat.Unusablef(nil, "%s must be otlp or none (got %q)", exporter, chosen)
@@ -74,11 +78,16 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 	if err = errors.Join(err, metricsErr); err != nil || !traces && !metrics {
 		return nil, err
 	}
-	// Attributes from the environment are last, so they override the others.
-	from, err := resource.New(ctx, resource.WithAttributes(
-		attribute.String("service.name", "petcat"), attribute.String("service.version", o.Version),
-		attribute.String("service.instance.id", o.Node), attribute.String("deployment.environment.name", o.Deployed),
-	), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	from, err := resource.New(ctx,
+		resource.WithAttributes(
+			attribute.String("service.name", "petcat"),
+			attribute.String("service.version", o.Version),
+			attribute.String("service.instance.id", o.Node),
+			attribute.String("deployment.environment.name", o.Deployed),
+		),
+		resource.WithTelemetrySDK(),
+		resource.WithFromEnv(), // last, so it overrides the other attributes
+	)
 	if err != nil {
 		return nil, petcat.Unusablef(err, "OTEL_RESOURCE_ATTRIBUTES cannot be read: %v", err)
 	}
@@ -93,7 +102,8 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 		err = t.sendMetrics(ctx, from, o.Metrics)
 	}
 	if err != nil {
-		return nil, petcat.Unusablef(err, "traces and metrics cannot be sent; check the variables that begin with OTEL_: %v", err)
+		return nil, petcat.Unusablef(err, "traces and metrics cannot be sent; "+
+			"check the variables that begin with OTEL_: %v", err)
 	}
 	return t, nil
 }
@@ -103,8 +113,12 @@ func (t *Tracing) sendTraces(ctx context.Context, from *resource.Resource) error
 	if err != nil {
 		return err
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(from))
-	t.tracer, t.close = provider.Tracer("petcat"), append(t.close, provider.Shutdown)
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter),
+		sdktrace.WithResource(from),
+	)
+	t.tracer = provider.Tracer("petcat")
+	t.close = append(t.close, provider.Shutdown)
 	return nil
 }
 
@@ -113,28 +127,46 @@ func (t *Tracing) sendMetrics(ctx context.Context, from *resource.Resource, all 
 	if err != nil {
 		return err
 	}
-	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(all))))
-	t.close = append(t.close, metric.NewMeterProvider(metric.WithReader(reader), metric.WithResource(from)).Shutdown)
+	producer := bridge.NewMetricProducer(bridge.WithGatherer(all))
+	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(producer))
+	provider := metric.NewMeterProvider(
+		metric.WithReader(reader),
+		metric.WithResource(from),
+	)
+	t.close = append(t.close, provider.Shutdown)
 	return nil
 }
 
-// Request records the span of a completed request. h are the request headers.
-func (t *Tracing) Request(h http.Header, operation string, status int, at time.Time, took time.Duration, attributes map[string]string) {
+// Request is a completed request.
+type Request struct {
+	Header     http.Header // of the request; it may name the caller's trace
+	Operation  string      // "" for none
+	Status     int
+	Start      time.Time
+	Duration   time.Duration
+	Attributes map[string]string // empty values are left out
+}
+
+// Record records the span of a request.
+func (t *Tracing) Record(r Request) {
 	if t == nil || t.tracer == nil {
 		return
 	}
-	parent := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(h)) //nolint:forbidigo // the request is complete
-	_, span := t.tracer.Start(parent, cmp.Or(operation, "none"), trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(at))
-	span.SetAttributes(attribute.Int("http.response.status_code", status))
-	for name, value := range attributes {
+	ctx := context.Background() //nolint:forbidigo // the request is complete
+	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+	_, span := t.tracer.Start(ctx, cmp.Or(r.Operation, "none"),
+		trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithTimestamp(r.Start))
+	span.SetAttributes(attribute.Int("http.response.status_code", r.Status))
+	for name, value := range r.Attributes {
 		if value != "" {
 			span.SetAttributes(attribute.String(name, value))
 		}
 	}
-	if status >= http.StatusInternalServerError {
+	if r.Status >= http.StatusInternalServerError {
 		span.SetStatus(codes.Error, "")
 	}
-	span.End(trace.WithTimestamp(at.Add(took)))
+	span.End(trace.WithTimestamp(r.Start.Add(r.Duration)))
 }
 
 // Close sends the buffered data before ctx ends. Failures are logged, as for any export.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -36,7 +35,7 @@ func TestStart(t *testing.T) {
 			if mistake, ok := errors.AsType[*petcat.UnusableError](err); c.mistake != "" && (!ok || mistake.Error() != c.mistake) || c.mistake == "" && err != nil || (got != nil) != c.sends {
 				t.Errorf("%v, %v", got, err)
 			}
-			got.Request(nil, "", 200, time.Time{}, 0, nil)
+			got.Record(tracing.Request{Status: 200})
 		})
 	}
 }
