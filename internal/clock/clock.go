@@ -18,13 +18,19 @@ type Reading struct {
 func (r Reading) Time() time.Time { return time.Unix(0, r.Wall).UTC() }
 
 // Since returns the duration between two readings.
-func (r Reading) Since(earlier Reading) time.Duration { return time.Duration(r.Mono - earlier.Mono) }
+func (r Reading) Since(earlier Reading) time.Duration {
+	return time.Duration(r.Mono - earlier.Mono)
+}
 
 // Clock has the time. Implementations are safe for concurrent use.
-type Clock interface{ Read() Reading }
+type Clock interface {
+	Read() Reading
+}
 
 // System is the clock of the machine.
-type System struct{ origin time.Time }
+type System struct {
+	origin time.Time
+}
 
 // NewSystem returns the clock of the machine.
 func NewSystem() System { return System{origin: time.Now()} }
@@ -32,7 +38,10 @@ func NewSystem() System { return System{origin: time.Now()} }
 // Read reads both clocks in one call, which takes about 40 ns.
 func (s System) Read() Reading {
 	now := time.Now()
-	return Reading{Wall: now.UnixNano(), Mono: int64(now.Sub(s.origin))}
+	return Reading{
+		Wall: now.UnixNano(),
+		Mono: int64(now.Sub(s.origin)),
+	}
 }
 
 // Deadline returns the time d from now for the deadline of a connection. The operating system
