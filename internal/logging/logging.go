@@ -46,7 +46,9 @@ type Log struct {
 
 // New returns a log that writes to w.
 func New(w io.Writer, level slog.Level, format Format) *Log {
-	b, least, node := newBuffer(w), &slog.LevelVar{}, new(atomic.Pointer[string])
+	b := newBuffer(w)
+	node := new(atomic.Pointer[string])
+	least := new(slog.LevelVar)
 	least.Set(level)
 	logger := func(level slog.Leveler) *slog.Logger {
 		options := &slog.HandlerOptions{Level: level, ReplaceAttr: named}
@@ -55,7 +57,14 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 		}
 		return slog.New(labelled{slog.NewTextHandler(b, options), node})
 	}
-	return &Log{Logger: logger(least), Always: logger(slog.LevelDebug), buffer: b, style: format.style(), level: least, node: node}
+	return &Log{
+		Logger: logger(least),
+		Always: logger(slog.LevelDebug),
+		buffer: b,
+		style:  format.style(),
+		level:  least,
+		node:   node,
+	}
 }
 
 // SetNode sets the node's label, which is added to all later lines. It must need no escapes.
@@ -97,7 +106,10 @@ func (l *Log) Flush() { l.buffer.flush() }
 // Close writes the buffered lines, and waits at most one second.
 func (l *Log) Close() error {
 	done := make(chan struct{})
-	go func() { l.Flush(); close(done) }()
+	go func() {
+		l.Flush()
+		close(done)
+	}()
 	select {
 	case <-done:
 	case <-time.After(time.Second):
@@ -228,7 +240,9 @@ type Access struct {
 // Access logs a request. It does not use slog's handler, which takes several times as long.
 func (l *Log) Access(a *Access) {
 	if l.Level() <= slog.LevelInfo {
-		l.buffer.add(func(lines []byte) []byte { return a.append(&line{b: lines, style: l.style}, l.node.Load()) })
+		l.buffer.add(func(lines []byte) []byte {
+			return a.append(&line{b: lines, style: l.style}, l.node.Load())
+		})
 	}
 }
 
@@ -260,15 +274,35 @@ func (a *Access) append(l *line, node *string) []byte {
 	return l.b
 }
 
-// style is the text around the fields of a line: at the start, between the first two fields, before
-// and after a name, around a string, and at the end.
-type style struct{ begin, head, before, after, quote, end string }
+// style is the text around the fields of a line.
+type style struct {
+	begin  string
+	head   string // between the first two fields
+	before string // before a name
+	after  string // after a name
+	quote  string // around a string
+	end    string
+}
 
 func (f Format) style() style {
 	if f == JSON {
-		return style{`{"time":"`, `","level":"INFO","msg":"request","request_id":"`, `,"`, `":`, `"`, "}\n"}
+		return style{
+			begin:  `{"time":"`,
+			head:   `","level":"INFO","msg":"request","request_id":"`,
+			before: `,"`,
+			after:  `":`,
+			quote:  `"`,
+			end:    "}\n",
+		}
 	}
-	return style{"time=", " level=INFO msg=request request_id=", " ", "=", "", "\n"}
+	return style{
+		begin:  "time=",
+		head:   " level=INFO msg=request request_id=",
+		before: " ",
+		after:  "=",
+		quote:  "",
+		end:    "\n",
+	}
 }
 
 // line appends the fields of a line. Their values must need no escapes.
@@ -286,13 +320,13 @@ func (l *line) add(texts ...string) {
 // text appends a field unless its value is empty.
 func (l *line) text(name, value string) {
 	if value != "" {
-		l.b = append(append(append(append(l.b, l.before...), name...), l.after...), l.quote...)
-		l.b = append(append(l.b, value...), l.quote...)
+		l.add(l.before, name, l.after, l.quote, value, l.quote)
 	}
 }
 
 func (l *line) number(name string, value int64) {
-	l.b = strconv.AppendInt(append(append(append(l.b, l.before...), name...), l.after...), value, 10)
+	l.add(l.before, name, l.after)
+	l.b = strconv.AppendInt(l.b, value, 10)
 }
 
 const (
@@ -307,15 +341,27 @@ const (
 // the first word that could be a key. It also truncates before a percent sign, because a key that
 // was escaped twice could follow. So callers cannot forge lines or send control codes to a terminal.
 func sanitize(s string) string {
-	word := 0
+	word := 0 // the start of the current word
 	for i := range len(s) {
-		c := s[i]
-		if word++; c-'0' >= 10 && (c|0x20)-'a' >= 26 {
-			word = 0
+		if isAlphanumeric(s[i]) {
+			if i == maxShown || i-word == maxWord {
+				return s[:word] + "..."
+			}
+			continue
 		}
-		if word > maxWord || i == maxShown || c <= ' ' || c > '~' || c == '"' || c == '\\' || c == '%' {
-			return s[:i-max(word-1, 0)] + "..."
+		if i == maxShown || needsEscape(s[i]) {
+			return s[:i] + "..."
 		}
+		word = i + 1
 	}
 	return s
+}
+
+// needsEscape reports whether a byte is a percent sign, or would need an escape in one of the formats.
+func needsEscape(c byte) bool {
+	return c <= ' ' || c > '~' || c == '"' || c == '\\' || c == '%'
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
