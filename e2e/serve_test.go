@@ -66,6 +66,25 @@ func TestServe(t *testing.T) {
 	})
 }
 
+// TestGarbageCollector: the heap of a small node may grow more than by default, unless the operator set
+// GOGC.
+func TestGarbageCollector(t *testing.T) {
+	t.Parallel()
+	const percent = "go_gc_gogc_percent"
+	n := serve(t, directory(t))
+	if got := n.metric(percent); got <= 100 {
+		t.Errorf("%s is %v; want more than the default", percent, got)
+	}
+	place := directory(t)
+	cmd := command(serveArguments("serve", place, nil)...)
+	cmd.Env = append(cmd.Env, "GOGC=50")
+	n = launchCommand(t, place, cmd)
+	n.awaitReady()
+	if got := n.metric(percent); got != 50 {
+		t.Errorf("%s is %v; want GOGC=50", percent, got)
+	}
+}
+
 // TestEveryStatus causes every status in the OpenAPI document, except those of a slow body, an ended
 // operation and a fault. The client checks the form of each response. No document contains the Host.
 func TestEveryStatus(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
@@ -70,20 +69,23 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	c.settings.LogFormat = cmp.Or(c.settings.LogFormat, string(logging.JSON))
 	log := logging.New(c.stderr, c.settings.LogLevel, logging.Format(c.settings.LogFormat))
 	defer func() { _ = log.Close() }()
+	environ := config.Variables(c.environ)
 	n, err := server.Start(ctx, server.Options{
-		Settings: c.settings, Clock: c.clock, Log: log, Version: build().Version, Revision: build().Revision, Environ: config.Variables(c.environ),
+		Settings: c.settings,
+		Clock:    c.clock,
+		Log:      log,
+		Version:  build().Version,
+		Revision: build().Revision,
+		Environ:  environ,
 	})
 	if err != nil && ctx.Err() != nil {
 		return nil // stopped by a signal during the start
 	} else if err != nil {
 		return err
 	}
-	// The garbage collector runs whenever the heap has doubled. With a small catalog and a heap
-	// of a few megabytes, that is dozens of times per second under load and takes 20% of the CPU.
-	// This unused allocation makes it run less often, and takes no memory, because its pages are
-	// never touched. It is made after the start, whose garbage would otherwise use 64 MB more.
-	ballast := make([]byte, 64<<20)
-	defer runtime.KeepAlive(ballast)
+	if environ["GOGC"] == "" { // else the operator has decided
+		tuneCollector(ctx)
+	}
 	if err = ready(n); err == nil {
 		err = n.Run(ctx, hangup)
 	}
