@@ -98,20 +98,40 @@ func matches(lines []string, strong bool, tags []string) bool {
 		return true
 	}
 	found := false
-	for rest := strings.Join(lines, ","); ; {
-		element, weak := strings.CutPrefix(strings.TrimLeft(rest, " \t,"), "W/")
-		if element == "" && !weak {
-			return found
-		}
-		after, opened := strings.CutPrefix(element, `"`)
-		opaque, after, closed := strings.Cut(after, `"`)
-		rest = strings.TrimLeft(after, " \t")
-		// net/http rejects other control characters.
-		if !opened || !closed || strings.ContainsAny(opaque, " \t") || rest != "" && rest[0] != ',' {
+	list := strings.TrimLeft(strings.Join(lines, ","), " \t,")
+	for list != "" {
+		tag, rest, valid := cutTag(list)
+		if !valid {
 			return false
 		}
-		found = found || !(weak && strong) && slices.Contains(tags, element[:len(opaque)+2])
+		if slices.Contains(tags, tag.quoted) && !(strong && tag.weak) {
+			found = true
+		}
+		list = strings.TrimLeft(rest, " \t,")
 	}
+	return found
+}
+
+// entityTag is an entity tag (section 8.8.3).
+type entityTag struct {
+	weak   bool
+	quoted string // with its quotes
+}
+
+// cutTag returns the first entity tag of a list that is not empty, and the rest after it: nothing, or a
+// comma and more.
+func cutTag(list string) (tag entityTag, rest string, valid bool) {
+	quoted, weak := strings.CutPrefix(list, "W/")
+	text, opened := strings.CutPrefix(quoted, `"`)
+	text, rest, closed := strings.Cut(text, `"`)
+	if !opened || !closed || strings.ContainsAny(text, " \t") { // net/http rejects other control characters
+		return entityTag{}, "", false
+	}
+	rest = strings.TrimLeft(rest, " \t")
+	if rest != "" && rest[0] != ',' {
+		return entityTag{}, "", false
+	}
+	return entityTag{weak: weak, quoted: quoted[:len(text)+2]}, rest, true
 }
 
 // isAny reports whether a header, which may have several lines, is *.
