@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"petcat"
 	"petcat/internal/clientnet"
@@ -60,7 +57,9 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 	if d := s.Peeks.Take(e.caller.Account); d.Refused {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
-		return petcat.Errorf(petcat.CodeRateLimitExceeded, "an account may ask for its usage %d times a minute; the next minute begins in %s", d.Minute.Limit, wait(d.RetryAfter))
+		return petcat.Errorf(petcat.CodeRateLimitExceeded,
+			"an account may ask for its usage %d times a minute; the next minute begins in %s",
+			d.Minute.Limit, wait(d.RetryAfter))
 	}
 	return next(e)
 }
@@ -68,7 +67,8 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 // rejectUnauthenticated rejects a request without a valid key. Only an invalid credential counts as
 // a failed attempt of the client's address, a missing one does not.
 func (s *Server) rejectUnauthenticated(e *exchange) error {
-	if code := petcat.CodeOf(e.authError); code == petcat.CodeMissingAPIKey || StatusOf(code) != http.StatusUnauthorized {
+	code := petcat.CodeOf(e.authError)
+	if code == petcat.CodeMissingAPIKey || StatusOf(code) != http.StatusUnauthorized {
 		return e.authError
 	}
 	d := s.Failures.Take(clientnet.Of(e.clientAddress()))
@@ -76,7 +76,8 @@ func (s *Server) rejectUnauthenticated(e *exchange) error {
 	if d.Refused {
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
-			"too many requests with a wrong API key came from your address; check the key, and try again in %s", wait(d.RetryAfter))
+			"too many requests with a wrong API key came from your address; check the key, and try again in %s",
+			wait(d.RetryAfter))
 	}
 	return e.authError
 }
@@ -86,16 +87,20 @@ func rejection(d ratelimit.Decision) error {
 	switch d.Verdict {
 	case ratelimit.Banned:
 		spent := ""
-		if d.Effective == d.Minute || d.Effective == d.Day {
-			// The quota resets after the end of the ban.
+		if d.SpentBeyondBan {
 			spent = ", and its account's requests are used up"
 		}
-		return petcat.Errorf(petcat.CodeKeyBanned, "this API key is banned%s until %s because it kept sending requests after a 429; wait for the time in Retry-After",
+		return petcat.Errorf(petcat.CodeKeyBanned, "this API key is banned%s until %s "+
+			"because it kept sending requests after a 429; wait for the time in Retry-After",
 			spent, moment(d.Effective.Reset))
 	case ratelimit.DaySpent:
-		return petcat.Errorf(petcat.CodeDailyQuotaExceeded, "all %d requests of the day are used; the next day begins at %s%s", d.Day.Limit, moment(d.Day.Reset), warning(d))
+		return petcat.Errorf(petcat.CodeDailyQuotaExceeded,
+			"all %d requests of the day are used; the next day begins at %s%s",
+			d.Day.Limit, moment(d.Day.Reset), warning(d))
 	default:
-		return petcat.Errorf(petcat.CodeRateLimitExceeded, "all %d requests of the minute are used; the next minute begins in %s%s", d.Minute.Limit, wait(d.RetryAfter), warning(d))
+		return petcat.Errorf(petcat.CodeRateLimitExceeded,
+			"all %d requests of the minute are used; the next minute begins in %s%s",
+			d.Minute.Limit, wait(d.RetryAfter), warning(d))
 	}
 }
 
@@ -127,17 +132,23 @@ func wait(seconds int64) string {
 
 // policy has the header values that depend only on a quota.
 type policy struct {
-	window      string   // the name of a bucket's window; "" for a quota
-	all         []string // RateLimit-Policy
-	minute, day []string // X-RateLimit-Limit
+	window string   // the name of a bucket's window; "" for a quota
+	all    []string // RateLimit-Policy
+	minute []string // X-RateLimit-Limit
+	day    []string // X-RateLimit-Limit
 }
 
 // policyOf returns the policy of a quota, such as "minute";q=60;w=60, "day";q=1000;w=86400.
 func (s *Server) policyOf(q petcat.Quota) *policy {
 	known, ok := s.policies.Load(q)
 	if !ok {
-		all := policyItem(petcat.Minute.String(), q.PerMinute, petcat.Minute) + ", " + policyItem(petcat.Day.String(), q.PerDay, petcat.Day)
-		known, _ = s.policies.LoadOrStore(q, &policy{all: []string{all}, minute: integer(q.PerMinute), day: integer(q.PerDay)})
+		minute := policyItem(petcat.Minute.String(), q.PerMinute, petcat.Minute)
+		day := policyItem(petcat.Day.String(), q.PerDay, petcat.Day)
+		known, _ = s.policies.LoadOrStore(q, &policy{
+			all:    []string{minute + ", " + day},
+			minute: integer(q.PerMinute),
+			day:    integer(q.PerDay),
+		})
 	}
 	return known.(*policy)
 }
@@ -145,7 +156,11 @@ func (s *Server) policyOf(q petcat.Quota) *policy {
 // newBucketPolicy returns the policy of a bucket, such as "address";q=600;w=60. The name is not
 // "minute", because clients distinguish quotas by name.
 func newBucketPolicy(window string, limit int64) *policy {
-	return &policy{window: window, all: []string{policyItem(window, limit, petcat.Minute)}, minute: integer(limit)}
+	return &policy{
+		window: window,
+		all:    []string{policyItem(window, limit, petcat.Minute)},
+		minute: integer(limit),
+	}
 }
 
 func policyItem(name string, quota int64, w petcat.Window) string {
@@ -199,8 +214,12 @@ func (e *exchange) setOtherLimits() {
 		return
 	}
 	p := e.server.policyOf(e.caller.Quota)
-	state := ratelimit.WindowState{Limit: e.caller.Quota.PerMinute, Used: e.caller.Quota.PerMinute, Reset: d.Minute.Reset}
-	e.setHeaders(p.minute, state, p, appendState(nil, petcat.Minute.String(), state, d.Now), d.Now)
+	spent := ratelimit.WindowState{
+		Limit: e.caller.Quota.PerMinute,
+		Used:  e.caller.Quota.PerMinute,
+		Reset: d.Minute.Reset,
+	}
+	e.setHeaders(p.minute, spent, p, appendState(nil, petcat.Minute.String(), spent, d.Now), d.Now)
 }
 
 // setHeaders sets the rate-limit headers. now is the time of the decision.
@@ -216,9 +235,45 @@ func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p
 
 // appendState appends an item of the RateLimit header. now is in nanoseconds since the Unix epoch.
 func appendState(dst []byte, name string, w ratelimit.WindowState, now int64) []byte {
-	dst = append(append(append(dst, '"'), name...), `";r=`...)
-	dst = append(strconv.AppendInt(dst, w.Remaining(), 10), ";t="...)
+	dst = append(dst, '"')
+	dst = append(dst, name...)
+	dst = append(dst, `";r=`...)
+	dst = strconv.AppendInt(dst, w.Remaining(), 10)
+	dst = append(dst, ";t="...)
 	return strconv.AppendInt(dst, w.SecondsLeft(now), 10)
+}
+
+// usage is the response of getUsage. Times are in seconds since the Unix epoch.
+type usage struct {
+	Plan    petcat.Plan   `json:"plan"`
+	Windows []windowUsage `json:"windows"`
+	Ban     *banUsage     `json:"ban"` // of the caller's key; nil without a ban
+	Bans    []keyBan      `json:"bans"`
+	Key     keyUsage      `json:"key"`
+}
+
+type windowUsage struct {
+	Window    string `json:"window"`
+	Limit     int64  `json:"limit"`
+	Used      int64  `json:"used"`
+	Remaining int64  `json:"remaining"`
+	Reset     int64  `json:"reset"`
+}
+
+type banUsage struct {
+	Until int64 `json:"until"`
+}
+
+type keyBan struct {
+	Key   string `json:"key"`
+	Until int64  `json:"until"`
+}
+
+type keyUsage struct {
+	ID        string `json:"id"`
+	Label     string `json:"label"`
+	ReadOnly  bool   `json:"read_only"`
+	ExpiresAt *int64 `json:"expires_at"` // nil if it does not expire
 }
 
 // getUsage handles GET /usage.
@@ -227,37 +282,52 @@ func (s *Server) getUsage(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	inForce, err := s.Store.BanPage(e.r.Context(), petcat.BanQuery{Active: time.Unix(0, e.start.Wall), Account: e.caller.Account, Limit: petcat.MaxPage})
+	bans, err := s.Store.BanPage(e.r.Context(), petcat.BanQuery{
+		Active:  time.Unix(0, e.start.Wall),
+		Account: e.caller.Account,
+		Limit:   petcat.MaxPage,
+	})
 	if err != nil {
 		return err
-	}
-	var bans []string
-	for _, b := range inForce {
-		if !b.Shadow {
-			bans = append(bans, fmt.Sprintf(`{"key":"%s","until":%d}`, b.Key, b.EndsAt.Unix()))
-		}
 	}
 	d, err := s.Limiter.Peek(e.r.Context(), e.charge())
 	if err != nil {
 		return err
 	}
 	s.setLimits(e, d)
-	ban, expires := "null", "null"
+	answer := usage{
+		Plan: e.caller.Plan,
+		Windows: []windowUsage{
+			usageOf(petcat.Minute, d.Minute),
+			usageOf(petcat.Day, d.Day),
+		},
+		Key: keyUsage{
+			ID:       key.ID.String(),
+			Label:    key.Label,
+			ReadOnly: key.ReadOnly,
+		},
+	}
 	if d.BanEnds != 0 {
-		ban = fmt.Sprintf(`{"until":%d}`, d.BanEnds)
+		answer.Ban = &banUsage{Until: d.BanEnds}
+	}
+	for _, b := range bans {
+		if !b.Shadow {
+			answer.Bans = append(answer.Bans, keyBan{Key: b.Key.String(), Until: b.EndsAt.Unix()})
+		}
 	}
 	if !key.ExpiresAt.IsZero() {
-		expires = strconv.FormatInt(key.ExpiresAt.Unix(), 10)
+		answer.Key.ExpiresAt = new(key.ExpiresAt.Unix())
 	}
-	label, err := jsontext.AppendQuote(nil, key.Label)
-	if err != nil {
-		return err
-	}
-	e.sendJSON(http.StatusOK, fmt.Appendf(nil, `{"plan":"%s","windows":[%s,%s],"ban":%s,"bans":[%s],"key":{"id":"%s","label":%s,"read_only":%t,"expires_at":%s}}`,
-		e.caller.Plan, windowUsage(petcat.Minute, d.Minute), windowUsage(petcat.Day, d.Day), ban, strings.Join(bans, ","), key.ID, label, key.ReadOnly, expires))
+	e.sendJSON(http.StatusOK, marshal(answer))
 	return nil
 }
 
-func windowUsage(w petcat.Window, s ratelimit.WindowState) string {
-	return fmt.Sprintf(`{"window":"%s","limit":%d,"used":%d,"remaining":%d,"reset":%d}`, w, s.Limit, s.Used, s.Remaining(), s.Reset)
+func usageOf(w petcat.Window, s ratelimit.WindowState) windowUsage {
+	return windowUsage{
+		Window:    w.String(),
+		Limit:     s.Limit,
+		Used:      s.Used,
+		Remaining: s.Remaining(),
+		Reset:     s.Reset,
+	}
 }

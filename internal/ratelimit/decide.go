@@ -56,6 +56,9 @@ type Decision struct {
 	EarlyRetriesLeft int64
 	// BanEnds is the Unix time of the end of the key's ban; 0 without a ban.
 	BanEnds int64
+	// SpentBeyondBan is true if the key is banned, and a spent quota resets when the ban ends or later.
+	// Effective is that quota's window.
+	SpentBeyondBan bool
 }
 
 // Verdict returns the outcome of a request that arrives now. If both quotas are spent, the day
@@ -76,15 +79,26 @@ func (u Usage) Verdict() Verdict {
 // both have the same.
 func (u Usage) Decide(v Verdict, key petcat.KeyID) Decision {
 	d := Decision{
-		Usage: u, Verdict: v,
-		Minute: WindowState{u.Quota.PerMinute, u.MinuteUsed, petcat.Minute.Reset(minuteOf(u.Now))},
-		Day:    WindowState{u.Quota.PerDay, u.DayUsed, petcat.Day.Reset(dayOf(u.Now))},
+		Usage:   u,
+		Verdict: v,
+		Minute: WindowState{
+			Limit: u.Quota.PerMinute,
+			Used:  u.MinuteUsed,
+			Reset: petcat.Minute.Reset(minuteOf(u.Now)),
+		},
+		Day: WindowState{
+			Limit: u.Quota.PerDay,
+			Used:  u.DayUsed,
+			Reset: petcat.Day.Reset(dayOf(u.Now)),
+		},
 	}
 	switch {
 	case v == MinuteSpent:
-		d.Effective, d.RetryAfter = d.Minute, retryAfter(u.Now, d.Minute.Reset)
+		d.Effective = d.Minute
+		d.RetryAfter = retryAfter(u.Now, d.Minute.Reset)
 	case v == DaySpent:
-		d.Effective, d.RetryAfter = d.Day, retryAfter(u.Now, d.Day.Reset)+dayJitter(key, dayOf(u.Now))
+		d.Effective = d.Day
+		d.RetryAfter = retryAfter(u.Now, d.Day.Reset) + dayJitter(key, dayOf(u.Now))
 	case d.Minute.Remaining() < d.Day.Remaining():
 		d.Effective = d.Minute
 	default:
@@ -112,11 +126,17 @@ func (d Decision) At(now int64) Decision {
 // is not rejected again. The limit shown for a ban is that of the minute.
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 	d := u.Decide(u.Verdict(), key)
-	if d.Verdict == Admitted || d.Effective.Reset < end {
-		d.Effective = WindowState{u.Quota.PerMinute, u.Quota.PerMinute, end}
+	d.SpentBeyondBan = d.Verdict != Admitted && d.Effective.Reset >= end
+	if !d.SpentBeyondBan {
+		d.Effective = WindowState{
+			Limit: u.Quota.PerMinute,
+			Used:  u.Quota.PerMinute,
+			Reset: end,
+		}
 		d.RetryAfter = retryAfter(u.Now, end)
 	}
-	d.Verdict, d.BanEnds = Banned, end
+	d.Verdict = Banned
+	d.BanEnds = end
 	return d
 }
 

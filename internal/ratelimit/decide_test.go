@@ -51,6 +51,7 @@ func TestBanEndsBeforeSpentWindow(t *testing.T) {
 		want(t, "the ban's end", d.BanEnds, end)
 		want(t, "the reset", d.Effective.Reset, max(end, day.Day.Reset))
 		want(t, "the limit", d.Effective.Limit, limit)
+		want(t, "the day ends no earlier than the ban", d.SpentBeyondBan, limit == 1_000)
 		retryAfter := day.RetryAfter
 		if limit != 1_000 {
 			retryAfter = end - noon.Unix()
