@@ -29,6 +29,8 @@ SCHEDULES ?= 100000
 # Tools are pinned in separate module files, so that their dependencies do not affect
 # petcat's. The first use compiles them.
 GOLANGCI  := go tool -modfile=tools/golangci-lint.mod golangci-lint
+# Without programs that may be installed: the result does not depend on the machine.
+ACTIONLINT := go tool -modfile=tools/actionlint.mod actionlint -shellcheck= -pyflakes=
 GO_BUILD  := CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 CONTRACT  := api/openapi.yaml
 # The requests and responses recorded by tests.
@@ -74,7 +76,7 @@ clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,pyr
 ##@ Check
 
 .PHONY: check
-check: fmt-check vet cross lint tidy-check gen-check contract alerts vuln ## Run all checks other than tests
+check: fmt-check vet cross lint tidy-check workflows gen-check contract alerts vuln ## Run all checks other than tests
 
 .PHONY: fmt
 fmt: need-go ## Format the Go files
@@ -103,6 +105,10 @@ lint: need-go ## Run the linters of .golangci.yml (the first run compiles them: 
 .PHONY: tidy-check
 tidy-check: need-go ## Fail if go.mod does not match the imports
 	@(go mod tidy -diff && go -C client mod tidy -diff) || { echo "make tidy-check: run go mod tidy" >&2; exit 1; }
+
+.PHONY: workflows
+workflows: need-go ## Check the workflows in .github
+	$(ACTIONLINT) .github/workflows/*
 
 .PHONY: gen
 gen: need-go ## Regenerate files
