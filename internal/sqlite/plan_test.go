@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+	"time"
 
 	"petcat"
 	"petcat/internal/clock"
@@ -84,6 +85,14 @@ func TestPagesUseIndexes(t *testing.T) {
 			_, err := seen.KeyPage(t.Context(), petcat.KeyQuery{Account: 1, Before: 9, Limit: 10})
 			return err
 		}, "SEARCH api_keys USING INDEX api_key_account (account_id=? AND rowid<?)\nCORRELATED SCALAR SUBQUERY 1\nSEARCH key_uses USING INTEGER PRIMARY KEY (rowid=?)"},
+		"bans in force of an account": {func() error {
+			_, err := seen.BanPage(t.Context(), petcat.BanQuery{Active: time.Now(), Account: 1, Limit: 10})
+			return err
+		}, "SEARCH bans USING INDEX ban_account (account_id=?)"},
+		"pending plan requests": {func() error {
+			_, err := seen.PlanRequests(t.Context(), petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Limit: 10})
+			return err
+		}, "SEARCH r USING INDEX plan_request_state (state=?)\nSEARCH a USING INTEGER PRIMARY KEY (rowid=?)"},
 	} {
 		plan = nil
 		if err := c.list(); err != nil {

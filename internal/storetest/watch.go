@@ -65,14 +65,14 @@ func knownScans() map[knownScan]string {
 		{"operators", ""}:       small,
 		{"operator_tokens", ""}: small,
 
-		{"hours", "WITH RECURSIVE"}:  generated,
-		{"h", "FROM hours AS h"}:     generated,
-		{"days", "WITH RECURSIVE"}:   generated,
-		{"d", "FROM days AS d"}:      generated,
-		{"counted", ") AS counted"}:  generated,
-		{"plan_request_pending", ""}: "the index has only the pending requests",
-		{"audit", "at >= "}:          "the newest entries since a time, in the order of the log, end with the limit",
-		{"bans", "ends_at > "}:       "bans in force, in the order of the keys; the table has those of 30 days",
+		{"hours", "WITH RECURSIVE"}:              generated,
+		{"h", "FROM hours AS h"}:                 generated,
+		{"days", "WITH RECURSIVE"}:               generated,
+		{"d", "FROM days AS d"}:                  generated,
+		{"counted", ") AS counted"}:              generated,
+		{"plan_request_pending", ""}:             "the index has only the pending requests",
+		{"audit", "at >= "}:                      "the newest entries since a time, in the order of the log, end with the limit",
+		{"bans", "ends_at > $1 ORDER BY key_id"}: "the first bans in force by key; the table has those of 30 days",
 	}
 }
 
