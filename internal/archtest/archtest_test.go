@@ -92,19 +92,66 @@ func TestRootAndSDKLinkOnlyStandardLibrary(t *testing.T) {
 	}
 }
 
+// floors returns the rooms of internal, from the lowest floor up. A room imports only rooms on lower
+// floors, so those of one floor never import each other.
+func floors() [][]string {
+	return [][]string{
+		{"clientnet", "clock", "config", "datadir", "logging", "metrics", "representation", "schema", "tracing", "web"},
+		{"catalog", "groupcommit", "keyring", "usage"},
+		{"ratelimit", "store"},
+		{"pages", "postgres", "sqlite"},
+		{"backup", "console", "httpapi", "importer", "management", "portal", "reference"},
+		{"server"}, // wires all others
+		{"doctor"},
+	}
+}
+
+// TestFloors checks the imports of every room in the tree.
+func TestFloors(t *testing.T) {
+	floorOf := map[string]int{}
+	for floor, rooms := range floors() {
+		for _, room := range rooms {
+			floorOf[internal+room] = floor
+		}
+	}
+	for path, pkg := range packages(t) {
+		if !strings.HasPrefix(path, internal) || isForTests(path) {
+			continue
+		}
+		floor, known := floorOf[path]
+		if !known {
+			t.Errorf("%s is on no floor; add it to floors", path)
+		}
+		for _, imported := range pkg.Imports {
+			if strings.HasPrefix(imported, internal) && floorOf[imported] >= floor {
+				t.Errorf("%s imports %s, which is not on a lower floor", path, imported)
+			}
+		}
+	}
+}
+
+// isForTests reports whether a package of the module is only for tests.
+func isForTests(path string) bool {
+	return strings.HasPrefix(path, module+"/") && (strings.HasSuffix(path, "test") || path == internal+"apicheck")
+}
+
 // TestForbiddenImports also checks indirect imports.
 func TestForbiddenImports(t *testing.T) {
 	all := packages(t)
 	for name, forbidden := range map[string][]string{
-		module:                {"net", "net/http", "database/sql", "log/slog"},
-		internal + "httpapi":  append([]string{internal + "console", internal + "portal", "github.com/prometheus/"}, drivers...),
-		internal + "console":  append([]string{"github.com/prometheus/"}, drivers...),
-		internal + "portal":   append([]string{internal + "console", "github.com/prometheus/"}, drivers...),
-		internal + "catalog":  append([]string{internal + "httpapi"}, drivers...),
-		internal + "keyring":  append([]string{internal + "httpapi"}, drivers...),
-		internal + "store":    append([]string{"net/http"}, drivers...),
-		internal + "sqlite":   {"net/http", "github.com/jackc/", "github.com/prometheus/", internal + "postgres"},
-		internal + "postgres": {"net/http", "modernc.org/", "github.com/prometheus/", internal + "sqlite"},
+		module:                  {"net", "net/http", "database/sql", "log/slog"},
+		internal + "httpapi":    append([]string{"github.com/prometheus/"}, drivers...),
+		internal + "management": append([]string{"github.com/prometheus/"}, drivers...),
+		internal + "console":    append([]string{"github.com/prometheus/"}, drivers...),
+		internal + "portal":     append([]string{"github.com/prometheus/"}, drivers...),
+		internal + "reference":  append([]string{"github.com/prometheus/"}, drivers...),
+		internal + "catalog":    append([]string{"net/http"}, drivers...),
+		internal + "keyring":    append([]string{"net/http"}, drivers...),
+		internal + "ratelimit":  append([]string{"net/http"}, drivers...),
+		internal + "usage":      drivers,
+		internal + "store":      append([]string{"net/http"}, drivers...),
+		internal + "sqlite":     {"net/http", "github.com/jackc/", "github.com/prometheus/", internal + "postgres"},
+		internal + "postgres":   {"net/http", "modernc.org/", "github.com/prometheus/", internal + "sqlite"},
 	} {
 		for _, dep := range all[name].Deps {
 			if below(dep, forbidden...) {
@@ -116,8 +163,7 @@ func TestForbiddenImports(t *testing.T) {
 
 func TestBinaryLinksNoTestPackages(t *testing.T) {
 	for _, dep := range packages(t)[module+"/cmd/petcat"].Deps {
-		forTests := strings.HasPrefix(dep, module+"/") && strings.HasSuffix(dep, "test")
-		if forTests || below(dep, "testing", "net/http/httptest", internal+"apicheck", "github.com/google/go-cmp/", "github.com/getkin/") {
+		if isForTests(dep) || below(dep, "testing", "net/http/httptest", "github.com/google/go-cmp/", "github.com/getkin/") {
 			t.Errorf("the binary links %s", dep)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"petcat"
 	"petcat/internal/config"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // auditView is a page of the audit log, the newest entry first.

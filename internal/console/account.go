@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // accountsView is a page of accounts.

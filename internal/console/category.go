@@ -10,7 +10,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // categoryView is a category as the API shows it.

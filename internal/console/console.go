@@ -26,7 +26,7 @@ import (
 	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/config"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // Store is the part of the store that the console uses.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // foundView is the result of a search.

@@ -2,7 +2,7 @@ package console
 
 import (
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // findKey returns the key in the path.

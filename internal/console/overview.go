@@ -11,7 +11,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // charts answers with the steps for the charts.

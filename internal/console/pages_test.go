@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 	"petcat/internal/pagetest"
 )
 
@@ -368,7 +368,7 @@ func TestFormsHaveOnce(t *testing.T) {
 	form := regexp.MustCompile(`<form[^>]*method="post"[^>]*>(\{\{template "once"}})?`)
 	without := regexp.MustCompile(`action="\{\{base}}(sign-in|sign-out|find)"`)
 	forms := 0
-	for _, folder := range []string{"html", "pages/html", "pages/shared", "../portal/html"} {
+	for _, folder := range []string{"html", "../pages/html", "../pages/shared", "../portal/html"} {
 		files, err := filepath.Glob(folder + "/*.html")
 		pagetest.Must(t, err)
 		for _, file := range files {

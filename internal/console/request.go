@@ -2,7 +2,7 @@ package console
 
 import (
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // requestsView is a page of the pending plan requests, or of all.

@@ -12,7 +12,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clientnet"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 	"petcat/internal/pagetest"
 )
 

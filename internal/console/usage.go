@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 	usagehistory "petcat/internal/usage"
 )
 

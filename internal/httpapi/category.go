@@ -9,6 +9,7 @@ import (
 
 	"petcat"
 	"petcat/internal/catalog"
+	"petcat/internal/web"
 )
 
 // listCategories handles GET /categories.
@@ -102,7 +103,7 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 // do not hold, else nil. They are compared with the list before the create, so that the conditions of
 // several concurrent creates may hold.
 func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error) {
-	if !conditional(e.r) {
+	if !web.Conditional(e.r) {
 		return nil, nil
 	}
 	list, err := s.freshList(e)
@@ -110,7 +111,7 @@ func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error)
 		return nil, err
 	}
 	selected := list.ETags()[negotiate(e.r.Header["Accept-Encoding"])]
-	if evaluate(e.r, selected, list.ETags()...) != proceed {
+	if web.Evaluate(e.r, selected, list.ETags()...) != web.Proceed {
 		return preconditionFailed(), nil
 	}
 	return nil, nil
@@ -168,7 +169,7 @@ func (s *Server) deleteCategory(e *exchange) error {
 // returns the compared category, so that the store changes it only if it is still the same, or nil
 // if the request has no condition.
 func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Category, error) {
-	if !conditional(e.r) {
+	if !web.Conditional(e.r) {
 		return nil, nil
 	}
 	list, err := s.freshList(e)
@@ -179,7 +180,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 	switch {
 	case !found:
 		return nil, petcat.NoSuchCategory()
-	case evaluate(e.r, etag, etag) != proceed:
+	case web.Evaluate(e.r, etag, etag) != web.Proceed:
 		return nil, preconditionFailed()
 	}
 	texts, err := decodeNewCategory(object)

@@ -9,6 +9,7 @@ import (
 	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/ratelimit"
+	"petcat/internal/web"
 )
 
 const (
@@ -68,7 +69,7 @@ func (s *Server) admitFree(e *exchange, next handler) error {
 // a failed attempt of the client's address, a missing one does not.
 func (s *Server) rejectUnauthenticated(e *exchange) error {
 	code := petcat.CodeOf(e.authError)
-	if code == petcat.CodeMissingAPIKey || StatusOf(code) != http.StatusUnauthorized {
+	if code == petcat.CodeMissingAPIKey || web.StatusOf(code) != http.StatusUnauthorized {
 		return e.authError
 	}
 	d := s.Failures.Take(clientnet.Of(e.clientAddress()))

@@ -1,12 +1,8 @@
 package httpapi
 
 import (
-	"net/http"
-	"slices"
-	"strconv"
-	"strings"
-
 	"petcat/internal/catalog"
+	"petcat/internal/web"
 )
 
 // negotiate returns the preferred encoding of a list. On a tie it returns zstd, which is the
@@ -16,123 +12,8 @@ func negotiate(acceptEncoding []string) catalog.Encoding {
 		return catalog.Identity
 	}
 	offered := [...]catalog.Encoding{catalog.Zstd, catalog.Gzip}
-	if i := prefer(acceptEncoding, offered[0].String(), offered[1].String()); i >= 0 {
+	if i := web.PreferredEncoding(acceptEncoding, offered[0].String(), offered[1].String()); i >= 0 {
 		return offered[i]
 	}
 	return catalog.Identity
 }
-
-// prefer returns the index of the preferred content coding, or -1 for identity (RFC 9110, section
-// 12.5.3): the coding with the highest weight, on a tie the first. With *, only gzip matches, because
-// all clients know it. A coding with an invalid weight is ignored.
-func prefer(acceptEncoding []string, offered ...string) int {
-	weight := map[string]float64{}
-	for coding := range strings.SplitSeq(strings.Join(acceptEncoding, ","), ",") {
-		name, parameter, weighted := strings.Cut(coding, ";")
-		q := 1.0
-		if weighted {
-			_, value, _ := strings.Cut(parameter, "=")
-			q, _ = strconv.ParseFloat(strings.TrimSpace(value), 64) // 0 if it is invalid
-		}
-		weight[strings.ToLower(strings.TrimSpace(name))] = q
-	}
-	best, bestWeight := -1, 0.0
-	for i, name := range offered {
-		q, named := weight[name]
-		if !named && name == "gzip" {
-			q = weight["*"]
-		}
-		if q > bestWeight {
-			best, bestWeight = i, q
-		}
-	}
-	// If identity is not listed, it is acceptable but not preferred.
-	if weight["identity"] > bestWeight {
-		best = -1
-	}
-	return best
-}
-
-// outcome is the result of evaluating the conditions of a request (RFC 9110, section 13).
-type outcome uint8
-
-const (
-	proceed     outcome = iota
-	notModified         // 304
-	failed              // 412
-)
-
-// conditional reports whether the outcome of a request depends on an entity tag. With only
-// If-Match: *, it does not.
-func conditional(r *http.Request) bool {
-	lines := r.Header["If-Match"]
-	return len(r.Header["If-None-Match"]) > 0 || len(lines) > 0 && !isAny(lines)
-}
-
-// evaluate evaluates If-Match, then If-None-Match (section 13.2.2). selected is the entity tag of
-// the representation that a GET of this caller would return, current has the entity tags of all
-// representations. They are strong, and in quotes.
-//
-// If-Unmodified-Since and If-Modified-Since are ignored, as required for resources without
-// Last-Modified.
-func evaluate(r *http.Request, selected string, current ...string) outcome {
-	if lines := r.Header["If-Match"]; len(lines) > 0 && !matches(lines, true, current) {
-		return failed
-	}
-	lines := r.Header["If-None-Match"]
-	switch {
-	case len(lines) == 0 || !matches(lines, false, []string{selected}):
-		return proceed
-	case r.Method == http.MethodGet || r.Method == http.MethodHead:
-		return notModified
-	default:
-		return failed
-	}
-}
-
-// matches reports whether a header, which may have several lines, is * or lists one of the entity
-// tags. In a strong comparison, weak tags match nothing (section 8.8.3.2). Elements may be empty, and
-// tags may contain commas. An invalid header matches nothing.
-func matches(lines []string, strong bool, tags []string) bool {
-	if isAny(lines) || len(lines) == 1 && slices.Contains(tags, lines[0]) {
-		return true
-	}
-	found := false
-	list := strings.TrimLeft(strings.Join(lines, ","), " \t,")
-	for list != "" {
-		tag, rest, valid := cutTag(list)
-		if !valid {
-			return false
-		}
-		if slices.Contains(tags, tag.quoted) && !(strong && tag.weak) {
-			found = true
-		}
-		list = strings.TrimLeft(rest, " \t,")
-	}
-	return found
-}
-
-// entityTag is an entity tag (section 8.8.3).
-type entityTag struct {
-	weak   bool
-	quoted string // with its quotes
-}
-
-// cutTag returns the first entity tag of a list that is not empty, and the rest after it: nothing, or a
-// comma and more.
-func cutTag(list string) (tag entityTag, rest string, valid bool) {
-	quoted, weak := strings.CutPrefix(list, "W/")
-	text, opened := strings.CutPrefix(quoted, `"`)
-	text, rest, closed := strings.Cut(text, `"`)
-	if !opened || !closed || strings.ContainsAny(text, " \t") { // net/http rejects other control characters
-		return entityTag{}, "", false
-	}
-	rest = strings.TrimLeft(rest, " \t")
-	if rest != "" && rest[0] != ',' {
-		return entityTag{}, "", false
-	}
-	return entityTag{weak: weak, quoted: quoted[:len(text)+2]}, rest, true
-}
-
-// isAny reports whether a header, which may have several lines, is *.
-func isAny(lines []string) bool { return strings.Trim(strings.Join(lines, ","), " \t") == "*" }

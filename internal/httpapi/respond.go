@@ -8,6 +8,7 @@ import (
 
 	"petcat/internal/catalog"
 	"petcat/internal/clock"
+	"petcat/internal/web"
 )
 
 // Common header values, shared to avoid allocations.
@@ -82,8 +83,8 @@ func marshal(v any) []byte {
 // request. all has the entity tags of all representations. age is the time since the
 // representation was up to date, 0 if it is now.
 func (e *exchange) sendCurrent(current *catalog.Representation, all []string, age time.Duration) error {
-	outcome := evaluate(e.r, current.ETag[0], all...)
-	if outcome == failed {
+	outcome := web.Evaluate(e.r, current.ETag[0], all...)
+	if outcome == web.Failed {
 		return preconditionFailed()
 	}
 	h := e.Header()
@@ -98,7 +99,7 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 		// Rounded up, so that no stale response has the age 0.
 		h["Age"] = integer(int64((age + time.Second - 1) / time.Second))
 	}
-	if outcome == notModified {
+	if outcome == web.NotModified {
 		e.send(http.StatusNotModified)
 		return nil
 	}

@@ -22,9 +22,9 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
 	"petcat/internal/config"
-	"petcat/internal/httpapi"
 	"petcat/internal/ratelimit"
 	"petcat/internal/representation"
+	"petcat/internal/web"
 )
 
 // Options for [New]. All fields are required unless their comment says otherwise.
@@ -107,7 +107,7 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, methods map[stri
 			}
 			h.Set("Retry-After", "1")
 		}
-		httpapi.WriteError(w, public)
+		web.WriteError(w, public)
 		return
 	}
 	if c.location != "" {

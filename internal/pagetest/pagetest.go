@@ -24,7 +24,7 @@ import (
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
 	"petcat/internal/clocktest"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 	"petcat/internal/datadir"
 	"petcat/internal/ratelimit"
 	"petcat/internal/sqlite"

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 // overviewView is the account with a page of its keys.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 )
 
 func key(x *exchange, k petcat.Key) error {

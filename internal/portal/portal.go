@@ -18,7 +18,7 @@ import (
 	"net/netip"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 	"petcat/internal/ratelimit"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/console/pages"
+	"petcat/internal/pages"
 	"petcat/internal/pagetest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"petcat/docs"
-	"petcat/internal/httpapi"
+	"petcat/internal/web"
 )
 
 //go:embed assets page
@@ -23,7 +23,7 @@ const localURL = "http://localhost:8080"
 func load(publicURL string) map[string]http.Handler {
 	files := make(map[string]http.Handler)
 	for _, pattern := range []string{"page/*.js", "page/*.json", "page/*.css", "assets/*.js", "assets/*.css", "assets/*.png", "assets/*.txt", "assets/LICENSE", "assets/NOTICE"} {
-		for name, file := range httpapi.Files(embedded, pattern) {
+		for name, file := range web.Files(embedded, pattern) {
 			files["/docs/"+path.Base(name)] = file
 		}
 	}
@@ -35,7 +35,7 @@ func load(publicURL string) map[string]http.Handler {
 		}
 		filled := strings.NewReplacer(append(values, "{{guides}}", guideLinks(guides))...).Replace(string(text))
 		filled = strings.ReplaceAll(filled, localURL, cmp.Or(publicURL, localURL))
-		return httpapi.NewDocument("text/html; charset=utf-8", []byte(filled))
+		return web.NewDocument("text/html; charset=utf-8", []byte(filled))
 	}
 	files["/docs"] = page("page/index.html", "{{rules}}", render(rules()))
 	for _, g := range guides {

@@ -9,8 +9,9 @@ package reference
 import (
 	"net/http"
 
+	"petcat/internal/web"
+
 	"petcat"
-	"petcat/internal/httpapi"
 )
 
 // contentSecurityPolicy allows the server's own files, the style attributes that Swagger UI sets (but
@@ -32,7 +33,7 @@ func Admin() http.Handler {
 	if err != nil { // the files are part of the binary
 		panic(err)
 	}
-	files["/admin/docs"] = httpapi.NewDocument("text/html; charset=utf-8", page)
+	files["/admin/docs"] = web.NewDocument("text/html; charset=utf-8", page)
 	return serve("/admin/docs", files)
 }
 
@@ -49,10 +50,10 @@ func serve(home string, files map[string]http.Handler) http.Handler {
 			h.Set("Location", home)
 			w.WriteHeader(http.StatusPermanentRedirect)
 		case f == nil:
-			httpapi.WriteError(w, petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the reference is at %s", home))
+			web.WriteError(w, petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the reference is at %s", home))
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
-			httpapi.WriteError(w, petcat.Errorf(petcat.CodeMethodNotAllowed, "this page allows GET, HEAD"))
+			web.WriteError(w, petcat.Errorf(petcat.CodeMethodNotAllowed, "this page allows GET, HEAD"))
 		default:
 			f.ServeHTTP(w, r)
 		}

@@ -17,12 +17,13 @@ import (
 	"petcat/internal/clientnet"
 	"petcat/internal/config"
 	"petcat/internal/console"
-	"petcat/internal/console/pages"
 	"petcat/internal/httpapi"
 	"petcat/internal/management"
+	"petcat/internal/pages"
 	"petcat/internal/portal"
 	"petcat/internal/ratelimit"
 	"petcat/internal/reference"
+	"petcat/internal/web"
 )
 
 // serveAdmin starts the admin listener, by default on loopback. serveConsole adds the console
@@ -32,7 +33,7 @@ func (n *Node) serveAdmin(context.Context) error {
 	n.adminMux.Handle("GET /metrics", n.metrics.Handler())
 	n.adminMux.HandleFunc("GET /livez", livez)
 	n.adminMux.HandleFunc("GET /readyz", n.readyz)
-	n.adminMux.Handle("GET /admin/openapi.json", httpapi.NewDocument("application/json", api.Management()))
+	n.adminMux.Handle("GET /admin/openapi.json", web.NewDocument("application/json", api.Management()))
 	docs := reference.Admin()
 	n.adminMux.Handle("/admin/docs", docs)
 	n.adminMux.Handle("/admin/docs/", docs)

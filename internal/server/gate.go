@@ -8,8 +8,8 @@ import (
 
 	"petcat"
 	"petcat/internal/clientnet"
-	"petcat/internal/console/pages"
-	"petcat/internal/httpapi"
+	"petcat/internal/pages"
+	"petcat/internal/web"
 )
 
 // The reasons to reject a request to the admin listener.
@@ -24,7 +24,7 @@ const (
 func (n *Node) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := n.rejection(r); why != "" {
-			httpapi.WriteError(w, petcat.Errorf(petcat.CodeForbidden, "%s", why))
+			web.WriteError(w, petcat.Errorf(petcat.CodeForbidden, "%s", why))
 			return
 		}
 		next.ServeHTTP(w, r)

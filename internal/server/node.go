@@ -45,6 +45,7 @@ import (
 	"petcat/internal/store"
 	"petcat/internal/tracing"
 	"petcat/internal/usage"
+	"petcat/internal/web"
 )
 
 // Options for a [Node].
@@ -278,10 +279,10 @@ func (n *Node) documents() map[string]http.Handler {
 	public := n.PublicURL()
 	page := reference.Handler(n.Settings.PublicURL)
 	return map[string]http.Handler{
-		"/openapi.json": httpapi.NewDocument("application/json", api.JSON(public)),
-		"/openapi.yaml": httpapi.NewDocument("application/yaml", api.YAML(public)),
-		"/postman.json": httpapi.NewDocument("application/json", api.Postman(public)),
-		"/llms.txt":     httpapi.NewDocument("text/plain; charset=utf-8", api.LLMs(public)),
+		"/openapi.json": web.NewDocument("application/json", api.JSON(public)),
+		"/openapi.yaml": web.NewDocument("application/yaml", api.YAML(public)),
+		"/postman.json": web.NewDocument("application/json", api.Postman(public)),
+		"/llms.txt":     web.NewDocument("text/plain; charset=utf-8", api.LLMs(public)),
 		"/docs":         page,
 		"/docs/":        page,
 		"/livez":        http.HandlerFunc(livez),

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	v1 "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	tracev1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 )

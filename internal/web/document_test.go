@@ -1,4 +1,4 @@
-package httpapi
+package web
 
 import (
 	"bytes"
@@ -46,9 +46,9 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%v: %d, %v", c.header, a.Code, h)
 		}
 	}
-	head := &exchange{w: httptest.NewRecorder()}
+	head := httptest.NewRecorder()
 	document.ServeHTTP(head, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/openapi.json", nil))
-	if head.Status != http.StatusOK || head.Bytes != 0 {
-		t.Errorf("HEAD is recorded with status %d and %d bytes", head.Status, head.Bytes)
+	if head.Code != http.StatusOK || head.Body.Len() != 0 {
+		t.Errorf("HEAD has the status %d and %d bytes", head.Code, head.Body.Len())
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"petcat"
 	"petcat/internal/clientnet"
 	"petcat/internal/clock"
-	"petcat/internal/httpapi"
 	"petcat/internal/ratelimit"
+	"petcat/internal/web"
 )
 
 // Store is the part of the store that both sites use.
@@ -84,7 +84,7 @@ func New(s Site) *Site {
 	s.Handle("POST sign-in", signIn)
 	s.Handle("POST sign-out", func(x *Exchange) error { return x.SignedIn(false, x.signOut) })
 	for _, pattern := range []string{"assets/*.js", "assets/*.css", "assets/*.txt", "shared/*.js", "shared/*.css", "shared/*.svg"} {
-		for name, file := range httpapi.Files(embedded, pattern) { // they are public: the binary contains them
+		for name, file := range web.Files(embedded, pattern) { // they are public: the binary contains them
 			s.mux.Handle("GET "+s.Path+"files/"+path.Base(name), file)
 		}
 	}

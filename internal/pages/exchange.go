@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"petcat/internal/web"
+
 	"petcat"
-	"petcat/internal/httpapi"
 )
 
 // Exchange is a request and its response.
@@ -53,7 +54,7 @@ func (x *Exchange) renderAs(status int, page string, v View) error {
 	var b bytes.Buffer
 	if err := x.site.templates[page].ExecuteTemplate(&b, "frame", v); err != nil {
 		x.site.Logger.ErrorContext(x.R.Context(), "page not rendered", "page", page, "error", err)
-		httpapi.WriteError(x.W, petcat.Errorf(petcat.CodeInternalError, "the page cannot be shown"))
+		web.WriteError(x.W, petcat.Errorf(petcat.CodeInternalError, "the page cannot be shown"))
 		return nil
 	}
 	x.write(status, "text/html; charset=utf-8", b.Bytes())
@@ -79,7 +80,7 @@ func (x *Exchange) WriteJSON(v any) error {
 // fail sends an error.
 func (x *Exchange) fail(err error) {
 	public := petcat.Public(err)
-	status, message := httpapi.StatusOf(public.Code), public.Message
+	status, message := web.StatusOf(public.Code), public.Message
 	if status == http.StatusInternalServerError {
 		if x.R.Context().Err() == nil { // else the client disconnected
 			x.site.Logger.ErrorContext(x.R.Context(), "page failed", "method", x.R.Method, "path", x.R.URL.Path, "error", err)

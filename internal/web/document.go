@@ -1,4 +1,4 @@
-package httpapi
+package web
 
 import (
 	"bytes"
@@ -35,14 +35,14 @@ func NewDocument(contentType string, data []byte) http.Handler {
 		h.Add("Vary", "Accept-Encoding")
 		h.Set("Content-Type", contentType)
 		body, tag := data, tag
-		if prefer(r.Header["Accept-Encoding"], "gzip") == 0 && len(compressed()) < len(data) {
+		if PreferredEncoding(r.Header["Accept-Encoding"], "gzip") == 0 && len(compressed()) < len(data) {
 			body, tag = compressed(), tag+"-gzip"
 			h.Set("Content-Encoding", "gzip")
 		}
 		tag = `"` + tag + `"`
 		h.Set("ETag", tag)
 		// Not http.ServeContent: it would use 32 KiB for each client that does not read.
-		if evaluate(r, tag, tag) == notModified {
+		if Evaluate(r, tag, tag) == NotModified {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}

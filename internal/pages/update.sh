@@ -2,7 +2,7 @@
 # Puts the files of a release of htmx and of uPlot into assets/, as they are in their npm
 # packages, whose checksums npm verifies:
 #
-#   internal/console/pages/update.sh 2.0.8 1.6.32
+#   internal/pages/update.sh 2.0.8 1.6.32
 #
 # Afterwards: run the tests, look at the pages, and commit assets/ whole.
 set -euo pipefail

@@ -1,0 +1,70 @@
+// Package web is what the rooms behind a listener share: the API, the management API, the pages and the
+// reference. It has the error object, constant documents, and the conditions and content codings of
+// requests. It knows no operation.
+package web
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"petcat"
+)
+
+// StatusOf returns the HTTP status of a code. It is the only such table.
+func StatusOf(code petcat.Code) int {
+	switch code {
+	case petcat.CodeMalformedJSON, petcat.CodeInvalidBody, petcat.CodeMissingField, petcat.CodeInvalidField:
+		return http.StatusBadRequest
+	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
+		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
+		return http.StatusUnauthorized
+	case petcat.CodeForbidden:
+		return http.StatusForbidden
+	case petcat.CodeNotFound:
+		return http.StatusNotFound
+	case petcat.CodeMethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case petcat.CodeRequestTimeout:
+		return http.StatusRequestTimeout
+	case petcat.CodeIdempotencyInProgress, petcat.CodeCategoryInUse:
+		return http.StatusConflict
+	case petcat.CodeOperationSunset:
+		return http.StatusGone
+	case petcat.CodePreconditionFailed:
+		return http.StatusPreconditionFailed
+	case petcat.CodeBodyTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case petcat.CodeUnsupportedMediaType:
+		return http.StatusUnsupportedMediaType
+	case petcat.CodeIdempotencyKeyReused:
+		return http.StatusUnprocessableEntity
+	case petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts:
+		return http.StatusTooManyRequests
+	case petcat.CodeServiceUnavailable:
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// WriteError sends the contract's Error object.
+func WriteError(w http.ResponseWriter, public *petcat.Error) {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("Cache-Control", "no-store")
+	status := StatusOf(public.Code)
+	w.WriteHeader(status)
+	_, _ = w.Write(ErrorBody(public, status)) // fails only if the client disconnected
+}
+
+// ErrorBody returns the contract's Error object.
+func ErrorBody(public *petcat.Error, status int) []byte {
+	body := []byte(`{"code":"` + string(public.Code) + `","message":`)
+	quoted, err := jsontext.AppendQuote(body, public.Message)
+	if err != nil {
+		quoted = append(body, `""`...) // a message that is not UTF-8 would make the body invalid
+	}
+	return append(strconv.AppendInt(append(quoted, `,"status":`...), int64(status), 10), '}')
+}
