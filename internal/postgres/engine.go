@@ -24,7 +24,7 @@ func (s *DB) Create(ctx context.Context, c *store.Create) error {
 }
 
 // Read runs fn with a timeout, and once more if its connection is broken.
-func (s *DB) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+func (s *DB) Read(ctx context.Context, doing string, fn func(store.Querier) error) error {
 	return translate(s.read(ctx, func(ctx context.Context, c *pgx.Conn) error { return fn(s.conn(ctx, c)) }), doing)
 }
 

@@ -28,15 +28,16 @@ func TestPlans(t *testing.T) {
 }
 
 // scans is the [storetest.Explain] of PostgreSQL.
-func scans(c store.Conn, query string, args []any) (scanned []string, err error) {
+func scans(q store.Querier, query string, args []any) (scanned []string, err error) {
 	// PostgreSQL scans small tables, as those of the suite, unless scans are off. Joins other than
 	// nested loops scan both sides.
+	c := q.(store.Conn) // a read's connection as well
 	for _, method := range []string{"seqscan", "hashjoin", "mergejoin"} {
 		if err := c.Run(`SET LOCAL enable_` + method + ` = off`); err != nil {
 			return nil, err
 		}
 	}
-	err = c.Query(func(row store.Scan) error {
+	err = q.Query(func(row store.Scan) error {
 		var text string
 		if err := row(&text); err != nil {
 			return err

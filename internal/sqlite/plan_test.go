@@ -18,7 +18,7 @@ type watched struct {
 	plan *[]string
 }
 
-func (w watched) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+func (w watched) Read(ctx context.Context, doing string, fn func(store.Querier) error) error {
 	return w.translate(fn(conn{ctx, explained{w.readers, w.plan}}), doing)
 }
 

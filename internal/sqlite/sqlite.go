@@ -185,7 +185,7 @@ func (s *DB) writeError(err error, doing string) error {
 }
 
 // Read implements [store.DB].
-func (s *DB) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
+func (s *DB) Read(ctx context.Context, doing string, fn func(store.Querier) error) error {
 	return s.translate(fn(conn{ctx, s.readers}), doing)
 }
 

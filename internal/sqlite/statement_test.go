@@ -25,8 +25,8 @@ func TestPlans(t *testing.T) {
 var scan = regexp.MustCompile(`^SCAN ([a-z_]+)`)
 
 // scans is the [storetest.Explain] of SQLite.
-func scans(c store.Conn, query string, args []any) (scanned []string, err error) {
-	err = c.Query(func(row store.Scan) error {
+func scans(q store.Querier, query string, args []any) (scanned []string, err error) {
+	err = q.Query(func(row store.Scan) error {
 		var id, parent, unused int
 		var step string
 		err := row(&id, &parent, &unused, &step)

@@ -54,8 +54,8 @@ func TestSharedCommit(t *testing.T) {
 		}
 		waiting.Wait()
 		var names []string
-		err = s.Read(t.Context(), "read", func(c store.Conn) error {
-			return c.Query(func(row store.Scan) error {
+		err = s.Read(t.Context(), "read", func(q store.Querier) error {
+			return q.Query(func(row store.Scan) error {
 				var name string
 				err := row(&name)
 				names = append(names, name)

@@ -26,8 +26,8 @@ func scanAccount(row Row) (a petcat.Account, err error) {
 
 const selectAccount = `SELECT ` + accountColumns + ` FROM accounts WHERE id = $1`
 
-func findAccount(c Conn, id petcat.AccountID) (petcat.Account, error) {
-	return queryRow(c, scanAccount, noAccount(id.String()), selectAccount, int64(id))
+func findAccount(q Querier, id petcat.AccountID) (petcat.Account, error) {
+	return queryRow(q, scanAccount, noAccount(id.String()), selectAccount, int64(id))
 }
 
 // selectAccountByName finds open accounts first (false sorts before true), then the newest.

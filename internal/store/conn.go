@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"petcat"
 )
 
 // Scan copies the columns of one row into pointers to int64, string, bool, int or []byte, or to
@@ -18,12 +16,17 @@ type Scan func(into ...any) error
 // $1, $2 and so on. Arguments are nil, []byte, or values whose kind is an integer, a string or a
 // bool, such as [petcat.KeyID].
 type Conn interface {
+	Querier
 	// Exec runs a statement that returns no rows, and returns the number of changed rows.
 	Exec(query string, args ...any) (changed int64, err error)
 	// Run runs a statement whose number of changed rows does not matter. PostgreSQL gets it
 	// with the next Exec or query of the transaction or with its commit, which then returns its
 	// error. So it costs no round trip.
 	Run(query string, args ...any) error
+}
+
+// Querier runs queries, as Conn does.
+type Querier interface {
 	// Query calls row for every row of the result, and stops at the first error.
 	Query(row func(Scan) error, query string, args ...any) error
 	// QueryEach runs a query once for each row of arguments, in order, and calls row for
@@ -38,9 +41,9 @@ type Row interface{ Scan(into ...any) error }
 func (s Scan) Scan(into ...any) error { return s(into...) }
 
 // queryRow returns the first row of a query, or the error missing if there is none.
-func queryRow[T any](c Conn, scan func(Row) (T, error), missing error, query string, args ...any) (T, error) {
+func queryRow[T any](q Querier, scan func(Row) (T, error), missing error, query string, args ...any) (T, error) {
 	var none T
-	rows, err := queryRows(c, scan, query, args...)
+	rows, err := queryRows(q, scan, query, args...)
 	if err != nil {
 		return none, err
 	}
@@ -51,9 +54,9 @@ func queryRow[T any](c Conn, scan func(Row) (T, error), missing error, query str
 }
 
 // queryRows returns all rows of a query.
-func queryRows[T any](c Conn, scan func(Row) (T, error), query string, args ...any) ([]T, error) {
+func queryRows[T any](q Querier, scan func(Row) (T, error), query string, args ...any) ([]T, error) {
 	var all []T
-	err := c.Query(func(row Scan) error {
+	err := q.Query(func(row Scan) error {
 		v, err := scan(row)
 		all = append(all, v)
 		return err
@@ -62,9 +65,9 @@ func queryRows[T any](c Conn, scan func(Row) (T, error), query string, args ...a
 }
 
 // queryEach runs a query once for each row of arguments, and returns all rows, in order.
-func queryEach[T any](c Conn, scan func(Row) (T, error), query string, args [][]any) ([]T, error) {
+func queryEach[T any](q Querier, scan func(Row) (T, error), query string, args [][]any) ([]T, error) {
 	var all []T
-	err := c.QueryEach(func(_ int, row Scan) error {
+	err := q.QueryEach(func(_ int, row Scan) error {
 		v, err := scan(row)
 		all = append(all, v)
 		return err
@@ -125,35 +128,27 @@ type reader struct {
 	doing string
 }
 
-// reader returns a Conn for an operation that reads. Each query may have another connection.
-func (s *Store) reader(ctx context.Context, doing string) Conn { return reader{s.db, ctx, doing} }
+// reader returns a Querier for an operation that reads. Each query may have another connection.
+func (s *Store) reader(ctx context.Context, doing string) Querier { return reader{s.db, ctx, doing} }
 
-// Query implements [Conn].
+// Query implements [Querier].
 func (r reader) Query(row func(Scan) error, query string, args ...any) error {
 	return r.QueryEach(func(_ int, scan Scan) error { return row(scan) }, query, [][]any{args})
 }
 
-// QueryEach implements [Conn]. A read that broke after its first row is not repeated: row must not
+// QueryEach implements [Querier]. A read that broke after its first row is not repeated: row must not
 // get a row twice.
 func (r reader) QueryEach(row func(int, Scan) error, query string, args [][]any) error {
 	answered := false
 	var broken error
-	return r.db.Read(r.ctx, r.doing, func(c Conn) error {
+	return r.db.Read(r.ctx, r.doing, func(q Querier) error {
 		if answered {
 			return broken
 		}
-		broken = c.QueryEach(func(i int, scan Scan) error {
+		broken = q.QueryEach(func(i int, scan Scan) error {
 			answered = true
 			return row(i, scan)
 		}, query, args)
 		return broken
 	})
 }
-
-// Exec implements [Conn]. A reader writes nothing.
-func (r reader) Exec(string, ...any) (int64, error) { return 0, errReadOnly }
-
-// Run implements [Conn]. A reader writes nothing.
-func (r reader) Run(string, ...any) error { return errReadOnly }
-
-var errReadOnly = petcat.Errorf(petcat.CodeServiceUnavailable, "a read tried to write")

@@ -28,7 +28,7 @@ type DB interface {
 	// may lose it. It is for usage, heartbeats and sessions.
 	BeginWrite(ctx context.Context, doing string) (Write, error)
 	// Read runs fn, which reads a few rows. It may run fn more than once.
-	Read(ctx context.Context, doing string, fn func(Conn) error) error
+	Read(ctx context.Context, doing string, fn func(Querier) error) error
 	// Each calls row for every row of a query, of any number, and stops at the first error.
 	Each(ctx context.Context, doing string, row func(Scan) error, query string, args ...any) error
 }

@@ -42,8 +42,8 @@ const selectRunningNodes = `
 	ORDER BY label`
 
 // RunningNodes returns the running nodes by label.
-func RunningNodes(c Conn) ([]petcat.Node, error) {
-	return queryRows(c, scanNode, selectRunningNodes, nodeSilence.Milliseconds())
+func RunningNodes(q Querier) ([]petcat.Node, error) {
+	return queryRows(q, scanNode, selectRunningNodes, nodeSilence.Milliseconds())
 }
 
 // Nodes implements [petcat.NodeStore].

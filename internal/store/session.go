@@ -151,14 +151,14 @@ func (s *Store) FindSession(ctx context.Context, realm petcat.Realm, session pet
 
 // findSession returns a session of a realm with its operator or account, or the error missing.
 func findSession(
-	c Conn, realm petcat.Realm, session petcat.TokenHash, now time.Time, missing error,
+	q Querier, realm petcat.Realm, session petcat.TokenHash, now time.Time, missing error,
 ) (petcat.Session, error) {
-	s, err := queryRow(c, scanSession, missing, selectSession, session[:])
+	s, err := queryRow(q, scanSession, missing, selectSession, session[:])
 	if err != nil {
 		return petcat.Session{}, err
 	}
 	if s.Account.ID != 0 {
-		s.Account, err = findAccount(c, s.Account.ID)
+		s.Account, err = findAccount(q, s.Account.ID)
 		if err != nil {
 			return petcat.Session{}, err
 		}

@@ -21,7 +21,7 @@ type Watch struct {
 }
 
 // Explain returns the tables, their aliases or the indexes that a statement reads completely.
-type Explain func(c store.Conn, query string, args []any) (scanned []string, err error)
+type Explain func(q store.Querier, query string, args []any) (scanned []string, err error)
 
 // NewWatch returns a Watch that has seen nothing.
 func NewWatch(explain Explain) *Watch {
@@ -29,14 +29,14 @@ func NewWatch(explain Explain) *Watch {
 }
 
 // see explains a statement that it has not seen.
-func (w *Watch) see(c store.Conn, query string, args []any) error {
+func (w *Watch) see(q store.Querier, query string, args []any) error {
 	w.mu.Lock()
 	_, seen := w.seen[query]
 	w.mu.Unlock()
 	if seen {
 		return nil
 	}
-	scanned, err := w.explain(c, query, args)
+	scanned, err := w.explain(q, query, args)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen[query] = scanned
@@ -158,12 +158,12 @@ func (db watchedDB) Create(ctx context.Context, c *store.Create) error {
 	return tx.Commit()
 }
 
-func (db watchedDB) Read(ctx context.Context, doing string, fn func(store.Conn) error) error {
-	return db.DB.Read(ctx, doing, func(c store.Conn) error { return fn(watchedConn{c, db.watch}) })
+func (db watchedDB) Read(ctx context.Context, doing string, fn func(store.Querier) error) error {
+	return db.DB.Read(ctx, doing, func(q store.Querier) error { return fn(watchedQuerier{q, db.watch}) })
 }
 
 func (db watchedDB) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
-	err := db.DB.Read(ctx, "explain", func(c store.Conn) error { return db.watch.see(c, query, args) })
+	err := db.DB.Read(ctx, "explain", func(q store.Querier) error { return db.watch.see(q, query, args) })
 	if err != nil {
 		return err
 	}
@@ -191,17 +191,31 @@ func (c watchedConn) Run(query string, args ...any) error {
 }
 
 func (c watchedConn) Query(row func(store.Scan) error, query string, args ...any) error {
-	if err := c.watch.see(c.Conn, query, args); err != nil {
-		return err
-	}
-	return c.Conn.Query(row, query, args...)
+	return watchedQuerier{c.Conn, c.watch}.Query(row, query, args...)
 }
 
 func (c watchedConn) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
+	return watchedQuerier{c.Conn, c.watch}.QueryEach(row, query, args)
+}
+
+type watchedQuerier struct {
+	store.Querier
+
+	watch *Watch
+}
+
+func (q watchedQuerier) Query(row func(store.Scan) error, query string, args ...any) error {
+	if err := q.watch.see(q.Querier, query, args); err != nil {
+		return err
+	}
+	return q.Querier.Query(row, query, args...)
+}
+
+func (q watchedQuerier) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
 	if len(args) > 0 {
-		if err := c.watch.see(c.Conn, query, args[0]); err != nil {
+		if err := q.watch.see(q.Querier, query, args[0]); err != nil {
 			return err
 		}
 	}
-	return c.Conn.QueryEach(row, query, args)
+	return q.Querier.QueryEach(row, query, args)
 }
