@@ -125,17 +125,18 @@ func (w Window) Index(unix int64) int64 {
 // Reset returns the Unix second at which the window with an index ends.
 func (w Window) Reset(index int64) int64 { return (index + 1) * w.Seconds() }
 
-// QuotaCharge is a charge for one request of an account. If Quota.PerMinute is 0, it charges
-// nothing, and only the used quota is returned.
+// QuotaCharge is a charge for one request of an account.
 type QuotaCharge struct {
 	Account AccountID
 	Quota   Quota
+	// Peek: charge nothing, and only return the usage. The result is never Allowed.
+	Peek bool
 }
 
 // QuotaCount is the result of a QuotaCharge.
 type QuotaCount struct {
 	Now                 int64 // the store's clock, nanoseconds since the Unix epoch
-	Admitted            bool
+	Allowed             bool  // the request was charged, because both quotas allow it
 	MinuteUsed, DayUsed int64 // after the charge
 	// Newest is the newest revision that was committed when the call arrived; 0 if the store
 	// was not queried.

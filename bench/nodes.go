@@ -87,7 +87,7 @@ func startSenders(ctx context.Context, url string, accounts int) (*senders, erro
 		}
 		s.stores[i] = store
 		s.limiters[i] = ratelimit.New(ratelimit.Options{
-			Clock: clock.NewSystem(), Counters: store, Bans: petcat.BansOff, Logger: slog.New(slog.DiscardHandler),
+			Clock: clock.NewSystem(), Counters: store, BanMode: petcat.BansOff, Logger: slog.New(slog.DiscardHandler),
 		})
 	}
 	return s, nil
@@ -119,7 +119,7 @@ func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
 				})
 				if err != nil {
 					failed.Store(&err)
-				} else if got.Verdict == ratelimit.Admitted {
+				} else if got.Outcome == ratelimit.Allowed {
 					admitted.Add(1)
 				}
 			}

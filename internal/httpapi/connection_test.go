@@ -56,7 +56,7 @@ func (edge) Identify(credential string, _ clock.Reading) (*keyring.Caller, error
 }
 
 func (edge) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error) {
-	return ratelimit.Decision{Verdict: ratelimit.Admitted}, nil
+	return ratelimit.Decision{Outcome: ratelimit.Allowed}, nil
 }
 
 func (e edge) Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
@@ -71,7 +71,7 @@ func (e edge) dial(t *testing.T) net.Conn {
 		Catalog: e.catalog, Store: e, Keyring: e, Limiter: e,
 		Failures: ratelimit.NewBucket[clientnet.Net](now, 600, ratelimit.MaxAddresses), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
 		Clock: now, Logger: slog.New(slog.DiscardHandler),
-		Observe: func(*httpapi.Record) {}, Admitted: func(petcat.AccountID, int64) {},
+		Observe: func(*httpapi.Record) {}, Charged: func(petcat.AccountID, int64) {},
 	})
 	conns := make(pipes, 1)
 	server := &http.Server{Handler: handler, WriteTimeout: 30 * time.Second}

@@ -84,7 +84,7 @@ func TestPreflight(t *testing.T) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if len(s.records) != 1 || s.records[0].Status != 204 || s.records[0].Decision.Admitted {
+		if len(s.records) != 1 || s.records[0].Status != 204 || s.records[0].Decision.Allowed {
 			t.Errorf("records: %+v", s.records)
 		}
 	})

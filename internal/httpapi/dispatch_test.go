@@ -142,13 +142,13 @@ func TestRecord(t *testing.T) {
 	}
 	created, rejected, anonymous := s.records[0], s.records[1], s.records[2]
 	if created.Operation != petcat.OpCreateCategory || created.Status != 201 || created.Account != account.ID || created.Key != id ||
-		!created.Decision.Admitted || !created.API || created.Code != "" || created.Bytes != int64(len(`{"id":1,"name":"dog"}`)) || created.Address.String() != "127.0.0.1" {
+		!created.Decision.Allowed || !created.API || created.Code != "" || created.Bytes != int64(len(`{"id":1,"name":"dog"}`)) || created.Address.String() != "127.0.0.1" {
 		t.Errorf("record of the create: %+v", created)
 	}
-	if rejected.Status != 400 || rejected.Code != petcat.CodeMissingField || !rejected.Decision.Admitted {
+	if rejected.Status != 400 || rejected.Code != petcat.CodeMissingField || !rejected.Decision.Allowed {
 		t.Errorf("record of the 400: %+v", rejected)
 	}
-	if anonymous.Status != 401 || anonymous.Decision.Admitted || anonymous.Account != 0 || anonymous.Operation != petcat.OpListCategories || !anonymous.API {
+	if anonymous.Status != 401 || anonymous.Decision.Allowed || anonymous.Account != 0 || anonymous.Operation != petcat.OpListCategories || !anonymous.API {
 		t.Errorf("record of the 401: %+v", anonymous)
 	}
 	if created.RequestID == rejected.RequestID || created.RequestID == "" {

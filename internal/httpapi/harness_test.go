@@ -71,7 +71,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	s.catalog = catalog.New(s.store.Dataset())
 	must(t, s.catalog.Load(t.Context(), s.store))
 	s.limiter = ratelimit.New(ratelimit.Options{
-		Clock: s.clock, DayUsed: nothingUsed, Bans: petcat.EnforceBans, SaveBan: func(context.Context, petcat.Ban) error { return nil },
+		Clock: s.clock, DayUsed: nothingUsed, BanMode: petcat.EnforceBans, SaveBan: func(context.Context, petcat.Ban) error { return nil },
 		Banned: func(b petcat.Ban) {
 			if err := s.store.SaveBan(context.WithoutCancel(t.Context()), b); err != nil {
 				t.Errorf("save a ban: %v", err)
@@ -86,7 +86,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
 		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, 600, ratelimit.MaxAddresses), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
-		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe, Admitted: func(petcat.AccountID, int64) {},
+		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe, Charged: func(petcat.AccountID, int64) {},
 	}
 	for _, f := range change {
 		f(&o)

@@ -39,11 +39,11 @@ func (s *Server) admit(next handler) handler {
 		}
 		s.setLimits(e, d)
 		e.Decision = d
-		if d.Verdict != ratelimit.Admitted {
+		if d.Outcome != ratelimit.Allowed {
 			e.retryAfter = d.RetryAfter
 			return rejection(d)
 		}
-		s.Admitted(e.caller.Account, d.Now)
+		s.Charged(e.caller.Account, d.Now)
 		return next(e)
 	}
 }
@@ -85,7 +85,7 @@ func (s *Server) rejectUnauthenticated(e *exchange) error {
 
 // rejection returns the error for a rejected request.
 func rejection(d ratelimit.Decision) error {
-	switch d.Verdict {
+	switch d.Outcome {
 	case ratelimit.Banned:
 		spent := ""
 		if d.SpentBeyondBan {
@@ -176,7 +176,7 @@ func integer(n int64) []string { return []string{strconv.FormatInt(n, 10)} }
 func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
 	p := s.policyOf(e.caller.Quota)
 	limit := p.minute
-	if d.Effective.Limit != d.Minute.Limit {
+	if d.Window == petcat.Day {
 		limit = p.day
 	}
 	var buf [96]byte
@@ -193,7 +193,7 @@ func (s *Server) refresh(e *exchange) {
 	at := min(e.decided+int64(now.Since(e.start)), now.Wall)
 	switch second := at / int64(time.Second); {
 	case now.Wall/int64(time.Second) == e.start.Wall/int64(time.Second):
-	case e.Decision.Admitted:
+	case e.Decision.Allowed:
 		s.setLimits(e, e.Decision.At(at))
 	case e.reset <= second: // the rejecting window has ended
 		e.set("X-RateLimit-Reset", strconv.FormatInt(second+1, 10))

@@ -69,9 +69,9 @@ type Options struct {
 	// Observe is called once for every request, including those for documents, after the
 	// response is written. The record is reused afterwards; copy it to keep it.
 	Observe func(*Record)
-	// Admitted is called when a request is charged to an account. now is the time of the
+	// Charged is called when a request is charged to an account. now is the time of the
 	// decision in nanoseconds since the Unix epoch.
-	Admitted func(_ petcat.AccountID, now int64)
+	Charged func(_ petcat.AccountID, now int64)
 	// Documents are the handlers of the paths outside /v1. A path that ends with a slash includes
 	// all paths below it. Optional.
 	Documents map[string]http.Handler

@@ -86,7 +86,7 @@ func Open(t *testing.T) *Service {
 	s.List = catalog.New(s.Store.Dataset())
 	Must(t, s.List.Load(t.Context(), s.Store))
 	s.Limiter = ratelimit.New(ratelimit.Options{
-		Clock: s.Clock, Bans: petcat.EnforceBans, SaveBan: s.Store.SaveBan, Banned: func(petcat.Ban) {},
+		Clock: s.Clock, BanMode: petcat.EnforceBans, SaveBan: s.Store.SaveBan, Banned: func(petcat.Ban) {},
 		DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil },
 	})
 	t.Cleanup(s.Limiter.Close)

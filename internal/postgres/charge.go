@@ -17,7 +17,11 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 		FROM charge_quota($1::int8[], $2::int8[], $3::int8[])`
 	accounts, perMinute, perDay := make([]int64, len(charges)), make([]int64, len(charges)), make([]int64, len(charges))
 	for i, c := range charges {
-		accounts[i], perMinute[i], perDay[i] = int64(c.Account), c.Quota.PerMinute, c.Quota.PerDay
+		accounts[i] = int64(c.Account)
+		perDay[i] = c.Quota.PerDay
+		if !c.Peek { // the function charges nothing to a quota of 0
+			perMinute[i] = c.Quota.PerMinute
+		}
 	}
 	before := s.history.revision()
 	err = s.charges.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
@@ -26,7 +30,7 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 			return err
 		}
 		counts, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c petcat.QuotaCount, err error) {
-			err = row.Scan(&c.Now, &c.Admitted, &c.MinuteUsed, &c.DayUsed, &c.Newest)
+			err = row.Scan(&c.Now, &c.Allowed, &c.MinuteUsed, &c.DayUsed, &c.Newest)
 			c.Now *= int64(time.Microsecond)
 			return c, err
 		})

@@ -60,7 +60,7 @@ type accountQuota struct {
 }
 
 // charge is the reference for charge_quota.
-func (a *accountQuota) charge(q petcat.Quota, now, history int64) petcat.QuotaCount {
+func (a *accountQuota) charge(q petcat.QuotaCharge, now, history int64) petcat.QuotaCount {
 	const minute, day = 60_000_000, 86_400_000_000
 	if a.now/minute != now/minute {
 		if a.now/day != now/day {
@@ -69,8 +69,9 @@ func (a *accountQuota) charge(q petcat.Quota, now, history int64) petcat.QuotaCo
 		a.minuteUsed, a.dayUsed = 0, max(a.dayUsed, history)
 	}
 	a.now = now
-	c := petcat.QuotaCount{Now: now * 1000, Admitted: a.minuteUsed < q.PerMinute && a.dayUsed < q.PerDay}
-	if c.Admitted {
+	allowed := !q.Peek && a.minuteUsed < q.Quota.PerMinute && a.dayUsed < q.Quota.PerDay
+	c := petcat.QuotaCount{Now: now * 1000, Allowed: allowed}
+	if c.Allowed {
 		a.minuteUsed++
 		a.dayUsed++
 	}
@@ -113,7 +114,11 @@ func TestChargeAgainstReference(t *testing.T) {
 				c.exec(`UPDATE fake.time SET micros = $1`, now)
 				charges := make([]petcat.QuotaCharge, 1+r.IntN(100))
 				for i := range charges {
-					charges[i] = petcat.QuotaCharge{Account: petcat.AccountID(r.IntN(4)), Quota: petcat.Quota{PerMinute: r.Int64N(150), PerDay: 200 + r.Int64N(900)}}
+					charges[i] = petcat.QuotaCharge{
+						Account: petcat.AccountID(r.IntN(4)),
+						Quota:   petcat.Quota{PerMinute: r.Int64N(150), PerDay: 200 + r.Int64N(900)},
+						Peek:    r.IntN(10) == 0,
+					}
 				}
 				slices.SortStableFunc(charges, func(a, b petcat.QuotaCharge) int { return cmp.Compare(a.Account, b.Account) })
 				got, err := s.Charge(t.Context(), charges)
@@ -126,13 +131,13 @@ func TestChargeAgainstReference(t *testing.T) {
 					if !ok {
 						a = all[q.Account]
 					}
-					want := a.charge(q.Quota, now, history[q.Account][now/86_400_000_000])
+					want := a.charge(q, now, history[q.Account][now/86_400_000_000])
 					want.Newest = got[i].Newest
 					if got[i] != want {
 						t.Fatalf("step %d, charge %d of %+v: %+v, want %+v", step, i, q, got[i], want)
 					}
 					called[q.Account] = a
-					if want.Admitted { // a refusal writes nothing
+					if want.Allowed { // a refusal writes nothing
 						all[q.Account] = a
 					}
 				}
@@ -297,7 +302,7 @@ func TestChargeInParallel(t *testing.T) {
 					t.Error(err)
 				}
 				for i, count := range counts {
-					if count.Admitted {
+					if count.Allowed {
 						admitted[charges[i].Account].Add(1)
 					}
 				}

@@ -11,7 +11,7 @@ import (
 
 // bans holds the bans of all keys, and counts early retries on this node.
 type bans struct {
-	Options
+	options Options
 
 	stop   chan struct{} // closed to stop saving
 	saving sync.WaitGroup
@@ -41,7 +41,7 @@ func (b *bans) end(key petcat.KeyID) int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	h := b.keys[key]
-	if b.Bans != petcat.EnforceBans || h == nil || !h.inForce(b.Clock.Read().Wall) {
+	if b.options.BanMode != petcat.EnforceBans || h == nil || !h.inForce(b.options.Clock.Read().Wall) {
 		return 0
 	}
 	return h.ban.EndsAt.Unix()
@@ -50,16 +50,16 @@ func (b *bans) end(key petcat.KeyID) int64 {
 // refuse returns the decision for a request whose quota is spent. It counts early retries, warns
 // and bans.
 func (b *bans) refuse(c Charge, u Usage) Decision {
-	d := u.Decide(u.Verdict(), c.Key)
+	d := u.Decide(u.NextOutcome(), c.Key)
 	early, ban := b.retried(c, u.Now)
 	switch threshold := petcat.BanThreshold(c.Quota); {
 	case ban != nil:
-		b.Banned(*ban)
+		b.options.Banned(*ban)
 		b.saving.Go(func() { b.save(*ban) })
 		if !ban.Shadow {
 			return u.Banned(ban.EndsAt.Unix(), c.Key)
 		}
-	case b.Bans == petcat.EnforceBans && 2*early >= threshold:
+	case b.options.BanMode == petcat.EnforceBans && 2*early >= threshold:
 		d.Warn, d.EarlyRetriesLeft = true, threshold-early
 	}
 	return d
@@ -71,7 +71,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h := b.history(c.Key)
-	if b.Bans == petcat.BansOff || h.inForce(now) {
+	if b.options.BanMode == petcat.BansOff || h.inForce(now) {
 		return 0, nil
 	}
 	if minute := minuteOf(now); h.minute != minute {
@@ -90,7 +90,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 		// The start identifies a ban of a key, and is stored in milliseconds.
 		StartedAt:    at.Truncate(time.Millisecond),
 		EndsAt:       at.Add(petcat.BanDuration(level) + time.Second - 1).Truncate(time.Second),
-		EarlyRetries: int(h.early), Shadow: b.Bans == petcat.ShadowBans,
+		EarlyRetries: int(h.early), Shadow: b.options.BanMode == petcat.ShadowBans,
 	}
 	h.ban, h.early = *ban, 0
 	return 0, ban
@@ -99,7 +99,7 @@ func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 // apply is [Limiter.ApplyBan]. It ignores bans older than the known ban of the key, keeps a
 // lifted ban lifted, and ignores shadow bans if bans are enforced.
 func (b *bans) apply(ban petcat.Ban) {
-	if b.Bans == petcat.BansOff || ban.Shadow && b.Bans == petcat.EnforceBans {
+	if b.options.BanMode == petcat.BansOff || ban.Shadow && b.options.BanMode == petcat.EnforceBans {
 		return
 	}
 	ban.StartedAt = ban.StartedAt.Truncate(time.Millisecond)
@@ -136,13 +136,13 @@ func (b *bans) sweep(now int64) {
 func (b *bans) save(ban petcat.Ban) {
 	for stopping := false; ; {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // a ban outlives its request
-		err := b.SaveBan(ctx, ban)
+		err := b.options.SaveBan(ctx, ban)
 		cancel()
 		if err == nil {
 			return
 		}
-		if stopping || petcat.CodeOf(err) == petcat.CodeNotFound || !b.Clock.Read().Time().Before(ban.EndsAt) {
-			b.Logger.Error("ban not saved; it ends when this process stops", "key", ban.Key, "error", err)
+		if stopping || petcat.CodeOf(err) == petcat.CodeNotFound || !b.options.Clock.Read().Time().Before(ban.EndsAt) {
+			b.options.Logger.Error("ban not saved; it ends when this process stops", "key", ban.Key, "error", err)
 			return
 		}
 		select {

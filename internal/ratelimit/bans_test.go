@@ -19,7 +19,7 @@ import (
 // exhaust spends the quota of the minute and sends one more request.
 func (s *service) exhaust(c ratelimit.Charge) {
 	s.t.Helper()
-	for s.spend(c).Verdict == ratelimit.Admitted {
+	for s.spend(c).Outcome == ratelimit.Allowed {
 	}
 }
 
@@ -30,7 +30,7 @@ func (s *service) untilBanned(c ratelimit.Charge, most int) (early int) {
 	s.clock.Advance(petcat.EarlyRetryGrace + 1)
 	for early < most {
 		early++
-		if s.spend(c).Verdict == ratelimit.Banned {
+		if s.spend(c).Outcome == ratelimit.Banned {
 			break
 		}
 	}
@@ -43,12 +43,12 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 		s.exhaust(c)
 		s.clock.Advance(petcat.EarlyRetryGrace)
 		for range 500 { // in flight when the quota ran out
-			want(t, "within the grace", s.spend(c).Verdict, ratelimit.MinuteSpent)
+			want(t, "within the grace", s.spend(c).Outcome, ratelimit.MinuteSpent)
 		}
 		s.clock.Advance(1)
 		for n := int64(1); n <= 100; n++ {
 			d := s.spend(c)
-			want(t, "an early retry", d.Verdict, ratelimit.MinuteSpent)
+			want(t, "an early retry", d.Outcome, ratelimit.MinuteSpent)
 			want(t, "the warning", d.Warn, n >= 50)
 			if d.Warn {
 				want(t, "early retries left", d.EarlyRetriesLeft, 100-n)
@@ -56,11 +56,11 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 		}
 		d := s.spend(c)
 		end := noon.Add(63 * time.Second)
-		want(t, "the verdict", d.Verdict, ratelimit.Banned)
+		want(t, "the outcome", d.Outcome, ratelimit.Banned)
 		want(t, "the end", d.BanEnds, end.Unix())
 		want(t, "Retry-After", d.RetryAfter, 62)
 		want(t, "the bans", s.bans, []petcat.Ban{{Key: 1, Account: 1, Level: 1, StartedAt: noon.Add(2 * time.Second), EndsAt: end, EarlyRetries: 101}})
-		want(t, "another key of the account", s.spend(ratelimit.Charge{Account: 1, Key: 2, Quota: free}).Verdict, ratelimit.MinuteSpent)
+		want(t, "another key of the account", s.spend(ratelimit.Charge{Account: 1, Key: 2, Quota: free}).Outcome, ratelimit.MinuteSpent)
 
 		calls := s.calls()
 		for range 1_000 {
@@ -68,19 +68,19 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 		}
 		want(t, "calls of the counters for a banned key", s.calls()-calls, 0)
 		s.clock.Advance(end.Sub(s.clock.Read().Time()) - 1)
-		want(t, "just before the end", s.spend(c).Verdict, ratelimit.Banned)
+		want(t, "just before the end", s.spend(c).Outcome, ratelimit.Banned)
 		s.clock.Advance(1)
-		want(t, "at the end", s.spend(c).Verdict, ratelimit.Admitted)
+		want(t, "at the end", s.spend(c).Outcome, ratelimit.Allowed)
 	})
 }
 
 func (s *service) calls() int {
-	if c, ok := s.Counters.(*counters); ok {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.calls
+	if s.shared == nil {
+		return 0
 	}
-	return 0
+	s.shared.mu.Lock()
+	defer s.shared.mu.Unlock()
+	return s.shared.calls
 }
 
 // Clients that obey Retry-After are never banned, even with many processes on one key.
@@ -91,7 +91,7 @@ func TestObedientClientsAreNotBanned(t *testing.T) {
 		for range 3 * 60 * 10 {
 			for i := range waits {
 				if waits[i] -= 100 * time.Millisecond; waits[i] <= 0 {
-					if d := s.spend(c); d.Verdict != ratelimit.Admitted {
+					if d := s.spend(c); d.Outcome != ratelimit.Allowed {
 						waits[i] = time.Duration(d.RetryAfter) * time.Second
 					}
 				}
@@ -132,8 +132,8 @@ func TestBanModes(t *testing.T) {
 			want(t, "warning", s.spend(c).Warn, false)
 			s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon.Add(time.Hour), EndsAt: noon.Add(61 * time.Minute)})
 			s.clock.Advance(time.Hour)
-			want(t, "the verdict during another node's ban", s.spend(c).Verdict, ratelimit.Admitted)
-		}, func(o *ratelimit.Options) { o.Bans = mode })
+			want(t, "the outcome during another node's ban", s.spend(c).Outcome, ratelimit.Allowed)
+		}, func(o *ratelimit.Options) { o.BanMode = mode })
 	}
 }
 
@@ -149,16 +149,16 @@ func TestApplyBan(t *testing.T) {
 		for _, step := range []struct {
 			what    string
 			ban     petcat.Ban
-			verdict ratelimit.Verdict
+			outcome ratelimit.Outcome
 		}{
-			{"a shadow ban is ignored", shadow, ratelimit.Admitted},
+			{"a shadow ban is ignored", shadow, ratelimit.Allowed},
 			{"a ban", ban, ratelimit.Banned},
 			{"an older ban changes nothing", older, ratelimit.Banned},
-			{"lifted", lifted, ratelimit.Admitted},
-			{"the ban before it was lifted", ban, ratelimit.Admitted},
+			{"lifted", lifted, ratelimit.Allowed},
+			{"the ban before it was lifted", ban, ratelimit.Allowed},
 		} {
 			s.ApplyBan(step.ban)
-			want(t, step.what, s.spend(c).Verdict, step.verdict)
+			want(t, step.what, s.spend(c).Outcome, step.outcome)
 		}
 		s.clock.Advance(time.Minute)
 		s.untilBanned(c, 1_000)
@@ -173,7 +173,7 @@ func TestBanAfterClockIsSetBack(t *testing.T) {
 		s.untilBanned(c, 1_000)
 		s.clock.Step(-365 * 24 * time.Hour)
 		s.clock.Advance(time.Minute + time.Second)
-		want(t, "a minute after the clock was set back", s.spend(c).Verdict, ratelimit.Admitted)
+		want(t, "a minute after the clock was set back", s.spend(c).Outcome, ratelimit.Allowed)
 	})
 }
 
@@ -294,7 +294,7 @@ func TestBansAreSaved(t *testing.T) {
 				s := &saver{}
 				s.Limiter = ratelimit.New(ratelimit.Options{
 					Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&s.log, nil)), DayUsed: nothingUsed,
-					Bans: petcat.EnforceBans, Banned: func(petcat.Ban) {}, SaveBan: s.SaveBan,
+					BanMode: petcat.EnforceBans, Banned: func(petcat.Ban) {}, SaveBan: s.SaveBan,
 				})
 				test(t, s)
 				if name != "retried once at the end" {

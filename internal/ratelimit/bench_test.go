@@ -11,7 +11,7 @@ import (
 
 // BenchmarkSpend measures a decision of a single node.
 func BenchmarkSpend(b *testing.B) {
-	l := ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), DayUsed: nothingUsed, Bans: petcat.EnforceBans})
+	l := ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), DayUsed: nothingUsed, BanMode: petcat.EnforceBans})
 	defer l.Close()
 	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota}}
 	b.ReportAllocs()
@@ -26,7 +26,7 @@ func BenchmarkSpend(b *testing.B) {
 func BenchmarkMillionAccounts(b *testing.B) {
 	const accounts = 1_000_000
 	for range b.N {
-		l := ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), DayUsed: nothingUsed, Bans: petcat.EnforceBans})
+		l := ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), DayUsed: nothingUsed, BanMode: petcat.EnforceBans})
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)

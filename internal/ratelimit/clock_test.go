@@ -51,7 +51,7 @@ func (c *slowCounters) Charge(ctx context.Context, charges []petcat.QuotaCharge)
 
 // A client that waited for Retry-After is admitted by every node, whatever happens to the clock
 // of one node. Each case starts 30 s into a minute.
-func TestAdmittedAfterRetryAfter(t *testing.T) {
+func TestAllowedAfterRetryAfter(t *testing.T) {
 	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
 	for _, c := range []struct {
 		name           string
@@ -72,8 +72,8 @@ func TestAdmittedAfterRetryAfter(t *testing.T) {
 			w := &trueTime{now: noon.Add(30 * time.Second).UnixNano()}
 			counts := &slowCounters{counters{clock: w, used: make(map[petcat.AccountID]petcat.QuotaCount)}, w}
 			own := &nodeClock{of: w}
-			node := ratelimit.New(ratelimit.Options{Clock: own, Counters: counts, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
-			other := ratelimit.New(ratelimit.Options{Clock: &nodeClock{of: w}, Counters: counts, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
+			node := ratelimit.New(ratelimit.Options{Clock: own, Counters: counts, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
+			other := ratelimit.New(ratelimit.Options{Clock: &nodeClock{of: w}, Counters: counts, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
 			defer node.Close()
 			defer other.Close()
 			spend := func(l *ratelimit.Limiter) ratelimit.Decision {
@@ -92,7 +92,7 @@ func TestAdmittedAfterRetryAfter(t *testing.T) {
 			}
 			for _, from := range []*ratelimit.Limiter{node, other} {
 				d := spend(from)
-				want(t, "the verdict before", d.Verdict, ratelimit.MinuteSpent)
+				want(t, "the outcome before", d.Outcome, ratelimit.MinuteSpent)
 				spend(node) // from memory
 				if from == other {
 					if c.during != nil {
@@ -101,7 +101,7 @@ func TestAdmittedAfterRetryAfter(t *testing.T) {
 					w.now += d.RetryAfter * int64(time.Second)
 				}
 			}
-			want(t, "the verdict after the wait", spend(node).Verdict, ratelimit.Admitted)
+			want(t, "the outcome after the wait", spend(node).Outcome, ratelimit.Allowed)
 		})
 	}
 }

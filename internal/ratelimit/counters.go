@@ -111,7 +111,7 @@ func (l *Limiter) Err() error {
 	if l.pulse.ended == 0 {
 		return nil
 	}
-	if l.Clock.Read().Mono-l.pulse.ended > int64(trust) {
+	if l.options.Clock.Read().Mono-l.pulse.ended > int64(trust) {
 		return ErrDown
 	}
 	return ErrSilent
@@ -130,7 +130,7 @@ func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
 
 // call sends a request to the counters even if they are silent.
 func (l *Limiter) call(live context.Context, q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
-	r := &pending{QuotaCharge: q, since: l.Clock.Read().Mono, live: live}
+	r := &pending{QuotaCharge: q, since: l.options.Clock.Read().Mono, live: live}
 	for err = petcat.ErrAccountHeld; errors.Is(err, petcat.ErrAccountHeld); { // until the request expires
 		err = l.calls.Submit(live, r)
 	}
@@ -149,21 +149,21 @@ func (l *Limiter) charge(group []*pending) error {
 	for i, r := range group {
 		charges[i] = r.QuotaCharge
 	}
-	sent := l.Clock.Read()
+	sent := l.options.Clock.Read()
 	ctx, cancel := context.WithTimeout(context.Background(), silence) //nolint:forbidigo // shared by requests
 	defer cancel()
-	counts, err := l.Counters.Charge(ctx, charges)
+	counts, err := l.options.Counters.Charge(ctx, charges)
 	if errors.Is(err, petcat.ErrAccountHeld) {
-		l.pulse.answer(l.Clock.Read().Mono)
+		l.pulse.answer(l.options.Clock.Read().Mono)
 		return err
 	}
 	for err != nil { // other calls may succeed, so wait before assuming silence
-		if verdict := l.pulse.failure(sent.Mono, l.Clock.Read().Mono, err); verdict != nil {
+		if verdict := l.pulse.failure(sent.Mono, l.options.Clock.Read().Mono, err); verdict != nil {
 			return fmt.Errorf("%w: %w", verdict, err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	received := l.Clock.Read()
+	received := l.options.Clock.Read()
 	l.pulse.answer(received.Mono)
 	for i, r := range group {
 		r.got = counts[i]
@@ -189,17 +189,17 @@ func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received
 // spent reports whether the quota of a request is known to be spent in the current window. The
 // window has ended if either the monotonic clock or the wall clock says so: the monotonic clock
 // stops while the machine is suspended, and the wall clock can be set.
-func (l *Limiter) spent(c Charge) (u Usage, spent bool) {
-	now := l.Clock.Read()
-	u.Quota = c.Quota
-	l.with(c.Account, func(a *account) {
+func (l *Limiter) spent(q petcat.QuotaCharge) (u Usage, spent bool) {
+	now := l.options.Clock.Read()
+	u.Quota = q.Quota
+	l.with(q.Account, func(a *account) {
 		window := petcat.Minute
 		switch {
 		case a.at == 0 || a.minute != minuteOf(a.at):
 			return
-		case a.dayUsed >= c.Quota.PerDay:
+		case a.dayUsed >= q.Quota.PerDay:
 			window = petcat.Day
-		case a.minuteUsed < c.Quota.PerMinute:
+		case a.minuteUsed < q.Quota.PerMinute:
 			return
 		}
 		left := window.Reset(window.Index(a.at/int64(time.Second)))*int64(time.Second) - a.at

@@ -46,7 +46,7 @@ func (s *scripted) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range counts {
-		if c.Admitted {
+		if c.Allowed {
 			s.charged++
 		}
 	}
@@ -72,7 +72,7 @@ func sharing(t *testing.T, test func(t *testing.T, s *service, c *scripted)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := newScripted()
-		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})}
+		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})}
 		test(t, s, c)
 		s.Close()
 	})
@@ -144,7 +144,7 @@ func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 		for left := int64(19); left >= 0; left-- {
 			want(t, "remaining in the minute", s.spend(charge).Minute.Remaining(), left)
 		}
-		want(t, "the verdict", s.spend(charge).Verdict, ratelimit.MinuteSpent)
+		want(t, "the outcome", s.spend(charge).Outcome, ratelimit.MinuteSpent)
 		time.Sleep(time.Minute) // memory is no longer trusted
 		c.set(well)
 		s.Check()
@@ -306,7 +306,7 @@ func TestStallsAreExact(t *testing.T) {
 		})
 		nodes := make([]*ratelimit.Limiter, 4)
 		for i := range nodes {
-			nodes[i] = ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
+			nodes[i] = ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
 		}
 		var mu sync.Mutex
 		admitted := make(map[slot]int64)
@@ -321,7 +321,7 @@ func TestStallsAreExact(t *testing.T) {
 					if err != nil {
 						t.Error(err)
 					}
-					if d.Verdict == ratelimit.Admitted {
+					if d.Outcome == ratelimit.Allowed {
 						mu.Lock()
 						admitted[slot{id, minuteOf(d.Now)}]++
 						mu.Unlock()

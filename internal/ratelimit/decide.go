@@ -6,14 +6,14 @@ import (
 	"petcat"
 )
 
-// Verdict is the outcome of a request.
-type Verdict uint8
+// Outcome is the outcome of a request.
+type Outcome uint8
 
-// The verdicts. Rejected requests are charged to no window.
+// The outcomes. Rejected requests are charged to no window.
 const (
-	Admitted    Verdict = iota
-	MinuteSpent         // only the quota of the minute is used up
-	DaySpent            // the quota of the day is used up
+	Allowed     Outcome = iota
+	MinuteSpent         // only the minute quota is used up
+	DaySpent            // the daily quota is used up
 	Banned              // the key is banned
 )
 
@@ -42,13 +42,14 @@ func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-now/in
 type Decision struct {
 	Usage // after the request
 
-	Verdict     Verdict
+	Outcome     Outcome
 	Minute, Day WindowState
-	// Effective is the window in X-RateLimit-Limit, -Remaining and -Reset: the most
-	// restrictive window, or the ban if it ends later.
+	// Effective is the state in X-RateLimit-Limit, -Remaining and -Reset: of the most
+	// restrictive window, or of the ban if it ends later. Its limit is the quota of Window.
 	Effective WindowState
+	Window    petcat.Window
 	// RetryAfter is in seconds, at least 1, and never earlier than Effective.Reset; 0 if the
-	// request was admitted.
+	// request was allowed.
 	RetryAfter int64
 	// Warn is true if the key will be banned after EarlyRetriesLeft more early retries. It is
 	// false if bans are not enforced.
@@ -61,26 +62,26 @@ type Decision struct {
 	SpentBeyondBan bool
 }
 
-// Verdict returns the outcome of a request that arrives now. If both quotas are spent, the day
+// NextOutcome returns the outcome of a request that arrives now. If both quotas are spent, the day
 // counts, because its window ends later or is longer.
-func (u Usage) Verdict() Verdict {
+func (u Usage) NextOutcome() Outcome {
 	switch {
 	case u.DayUsed >= u.Quota.PerDay:
 		return DaySpent
 	case u.MinuteUsed >= u.Quota.PerMinute:
 		return MinuteSpent
 	default:
-		return Admitted
+		return Allowed
 	}
 }
 
-// Decide returns the decision for a request; u is the usage after the request. For an admitted
+// Decide returns the decision for a request; u is the usage after the request. For an allowed
 // request, the effective window is the one with the fewest remaining requests, and the day if
 // both have the same.
-func (u Usage) Decide(v Verdict, key petcat.KeyID) Decision {
+func (u Usage) Decide(o Outcome, key petcat.KeyID) Decision {
 	d := Decision{
 		Usage:   u,
-		Verdict: v,
+		Outcome: o,
 		Minute: WindowState{
 			Limit: u.Quota.PerMinute,
 			Used:  u.MinuteUsed,
@@ -93,21 +94,21 @@ func (u Usage) Decide(v Verdict, key petcat.KeyID) Decision {
 		},
 	}
 	switch {
-	case v == MinuteSpent:
-		d.Effective = d.Minute
+	case o == MinuteSpent:
+		d.Window, d.Effective = petcat.Minute, d.Minute
 		d.RetryAfter = retryAfter(u.Now, d.Minute.Reset)
-	case v == DaySpent:
-		d.Effective = d.Day
+	case o == DaySpent:
+		d.Window, d.Effective = petcat.Day, d.Day
 		d.RetryAfter = retryAfter(u.Now, d.Day.Reset) + dayJitter(key, dayOf(u.Now))
 	case d.Minute.Remaining() < d.Day.Remaining():
-		d.Effective = d.Minute
+		d.Window, d.Effective = petcat.Minute, d.Minute
 	default:
-		d.Effective = d.Day
+		d.Window, d.Effective = petcat.Day, d.Day
 	}
 	return d
 }
 
-// At returns the decision on an admitted request for a response at a later time (now, in
+// At returns the decision on an allowed request for a response at a later time (now, in
 // nanoseconds, by the clock that decided). A window that began since then is unused.
 func (d Decision) At(now int64) Decision {
 	u, now := d.Usage, max(now, d.Now)
@@ -118,16 +119,17 @@ func (d Decision) At(now int64) Decision {
 		u.DayUsed = 0
 	}
 	u.Now = now
-	return u.Decide(Admitted, 0)
+	return u.Decide(Allowed, 0)
 }
 
 // Banned returns the decision for a request of a key that is banned until end (Unix time). If a
 // spent window does not end before the ban, the window is effective, so that a client that waits
-// is not rejected again. The limit shown for a ban is that of the minute.
+// is not rejected again. The limit shown for a ban is the minute quota.
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
-	d := u.Decide(u.Verdict(), key)
-	d.SpentBeyondBan = d.Verdict != Admitted && d.Effective.Reset >= end
+	d := u.Decide(u.NextOutcome(), key)
+	d.SpentBeyondBan = d.Outcome != Allowed && d.Effective.Reset >= end
 	if !d.SpentBeyondBan {
+		d.Window = petcat.Minute
 		d.Effective = WindowState{
 			Limit: u.Quota.PerMinute,
 			Used:  u.Quota.PerMinute,
@@ -135,7 +137,7 @@ func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 		}
 		d.RetryAfter = retryAfter(u.Now, end)
 	}
-	d.Verdict = Banned
+	d.Outcome = Banned
 	d.BanEnds = end
 	return d
 }

@@ -14,7 +14,7 @@ func usage(now int64, q petcat.Quota, minuteUsed, dayUsed int64) ratelimit.Usage
 
 func TestDecisionAt(t *testing.T) {
 	begin := noon.Add(18 * time.Second)
-	d := usage(begin.UnixNano(), free, 10, 970).Decide(ratelimit.Admitted, 1)
+	d := usage(begin.UnixNano(), free, 10, 970).Decide(ratelimit.Allowed, 1)
 	minute, day := noon.Unix()+60, noon.Unix()+12*3600
 	fresh := func(limit, reset int64) ratelimit.WindowState {
 		return ratelimit.WindowState{Limit: limit, Reset: reset}
@@ -32,11 +32,12 @@ func TestDecisionAt(t *testing.T) {
 		got := d.At(begin.Add(c.later).UnixNano())
 		want(t, c.name+": the minute", got.Minute, c.minute)
 		want(t, c.name+": the day", got.Day, c.day)
-		effective := c.day
+		effective, window := c.day, petcat.Day
 		if c.minute.Remaining() < c.day.Remaining() {
-			effective = c.minute
+			effective, window = c.minute, petcat.Minute
 		}
-		want(t, c.name+": the effective window", got.Effective, effective)
+		want(t, c.name+": the effective state", got.Effective, effective)
+		want(t, c.name+": the effective window", got.Window, window)
 	}
 }
 
@@ -47,7 +48,7 @@ func TestBanEndsBeforeSpentWindow(t *testing.T) {
 	day := u.Decide(ratelimit.DaySpent, 1)
 	for end, limit := range map[int64]int64{day.Day.Reset - 1: 1_000, day.Day.Reset: 1_000, day.Day.Reset + 1: 60} {
 		d := u.Banned(end, 1)
-		want(t, "the verdict", d.Verdict, ratelimit.Banned)
+		want(t, "the outcome", d.Outcome, ratelimit.Banned)
 		want(t, "the ban's end", d.BanEnds, end)
 		want(t, "the reset", d.Effective.Reset, max(end, day.Day.Reset))
 		want(t, "the limit", d.Effective.Limit, limit)
@@ -67,7 +68,7 @@ func TestRetryAfter(t *testing.T) {
 		59*time.Second + 900*time.Millisecond: 1, time.Minute - 1: 1,
 	} {
 		u := usage(noon.Add(after).UnixNano(), petcat.Quota{PerMinute: 1, PerDay: 10}, 1, 1)
-		want(t, "Retry-After after "+after.String(), u.Decide(u.Verdict(), 1).RetryAfter, seconds)
+		want(t, "Retry-After after "+after.String(), u.Decide(u.NextOutcome(), 1).RetryAfter, seconds)
 	}
 }
 

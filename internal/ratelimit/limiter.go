@@ -38,6 +38,14 @@ type Charge struct {
 	Quota   petcat.Quota // of the account, current
 }
 
+func (c Charge) charge() petcat.QuotaCharge {
+	return petcat.QuotaCharge{Account: c.Account, Quota: c.Quota}
+}
+
+func (c Charge) peek() petcat.QuotaCharge {
+	return petcat.QuotaCharge{Account: c.Account, Quota: c.Quota, Peek: true}
+}
+
 // Options of a [Limiter].
 type Options struct {
 	Clock clock.Clock
@@ -46,7 +54,7 @@ type Options struct {
 	// DayUsed returns the number of admitted requests of an account on a day, from the usage
 	// history. Only a limiter without Counters needs it.
 	DayUsed func(ctx context.Context, account petcat.AccountID, day int64) (int64, error)
-	Bans    petcat.BanMode
+	BanMode petcat.BanMode
 	// Banned is called with each ban that this limiter imposes, including shadow bans. It must
 	// not block. SaveBan stores a ban.
 	Banned  func(petcat.Ban)
@@ -58,7 +66,7 @@ type Options struct {
 
 // Limiter admits and rejects requests. It is safe for concurrent use. Use [New].
 type Limiter struct {
-	Options
+	options Options
 
 	bans  *bans
 	began int64                            // the day of the start
@@ -96,8 +104,8 @@ const minutesPerDay = 24 * 60
 
 // New starts a limiter. Close stops it.
 func New(o Options) *Limiter {
-	l := &Limiter{Options: o, began: dayOf(o.Clock.Read().Wall)}
-	l.bans = &bans{Options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
+	l := &Limiter{options: o, began: dayOf(o.Clock.Read().Wall)}
+	l.bans = &bans{options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
 	for i := range l.shards {
 		l.shards[i].accounts = make(map[petcat.AccountID]*account)
 	}
@@ -127,12 +135,12 @@ func (l *Limiter) Close() {
 // [petcat.CodeServiceUnavailable] if the request could not be counted in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
-		u, _ := l.countInMemory(ctx, c, petcat.Quota{}) // without the day's usage, only the ban is known
+		u, _ := l.countInMemory(ctx, c.peek()) // without the day's usage, only the ban is known
 		return u.Banned(end, c.Key), nil
 	}
-	u, err := l.count(ctx, c, c.Quota)
-	if err != nil || u.Admitted {
-		return u.Decide(Admitted, c.Key), err
+	u, err := l.count(ctx, c.charge())
+	if err != nil || u.Allowed {
+		return u.Decide(Allowed, c.Key), err
 	}
 	return l.bans.refuse(c, u), nil
 }
@@ -140,11 +148,11 @@ func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 // Peek returns the decision for a request that would arrive now, and charges nothing. It returns
 // the same error as Spend.
 func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
-	u, err := l.count(ctx, c, petcat.Quota{PerDay: c.Quota.PerDay})
+	u, err := l.count(ctx, c.peek())
 	if end := l.bans.end(c.Key); end != 0 {
 		return u.Banned(end, c.Key), err
 	}
-	return u.Decide(u.Verdict(), c.Key), err
+	return u.Decide(u.NextOutcome(), c.Key), err
 }
 
 // ApplyBan applies a ban that another node imposed, that was lifted, or that was loaded.
@@ -152,18 +160,18 @@ func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
 
 // count charges a request to a quota: in memory on a single node, while the quota is known to be
 // spent, and while the counters are silent.
-func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u Usage, err error) {
+func (l *Limiter) count(ctx context.Context, q petcat.QuotaCharge) (u Usage, err error) {
 	if l.calls != nil {
 		var spent bool
-		if u, spent = l.spent(c); spent {
+		if u, spent = l.spent(q); spent {
 			return u, nil
 		}
-		if u.QuotaCount, err = l.ask(petcat.QuotaCharge{Account: c.Account, Quota: within}); errors.Is(err, ErrSilent) {
+		if u.QuotaCount, err = l.ask(q); errors.Is(err, ErrSilent) {
 			l.Local.Add(1)
 		}
 	}
 	if l.calls == nil || errors.Is(err, ErrSilent) {
-		u, err = l.countInMemory(ctx, c, within)
+		u, err = l.countInMemory(ctx, q)
 	}
 	if errors.Is(err, errOverloaded) || errors.Is(err, groupcommit.ErrFull) {
 		l.Overloaded.Add(1)
@@ -171,24 +179,25 @@ func (l *Limiter) count(ctx context.Context, c Charge, within petcat.Quota) (u U
 	if err != nil {
 		err = petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(err)
 	}
+	u.Quota = q.Quota
 	return u, err
 }
 
 // countInMemory charges a request to a quota by this node's counts and clock. A single node first
 // reads the day's usage of an account from the usage history.
-func (l *Limiter) countInMemory(ctx context.Context, c Charge, within petcat.Quota) (u Usage, err error) {
+func (l *Limiter) countInMemory(ctx context.Context, q petcat.QuotaCharge) (u Usage, err error) {
 	for known := false; !known && err == nil; {
-		l.now(c.Account, func(a *account, now int64) {
+		l.now(q.Account, func(a *account, now int64) {
 			known = a.dayKnown || l.calls != nil
-			admitted := known && a.minuteUsed < within.PerMinute && a.dayUsed < within.PerDay
-			if admitted {
+			allowed := known && !q.Peek && a.minuteUsed < q.Quota.PerMinute && a.dayUsed < q.Quota.PerDay
+			if allowed {
 				a.minuteUsed++
 				a.dayUsed++
 			}
-			u = Usage{petcat.QuotaCount{Now: now, Admitted: admitted, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, c.Quota}
+			u = Usage{petcat.QuotaCount{Now: now, Allowed: allowed, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, q.Quota}
 		})
 		if !known {
-			err = l.learnDay(ctx, c.Account, dayOf(u.Now))
+			err = l.learnDay(ctx, q.Account, dayOf(u.Now))
 		}
 	}
 	return u, err
@@ -200,7 +209,7 @@ func (l *Limiter) countInMemory(ctx context.Context, c Charge, within petcat.Quo
 // stays in the counters' minute.
 func (l *Limiter) now(id petcat.AccountID, fn func(a *account, now int64)) {
 	l.with(id, func(a *account) {
-		now := l.Clock.Read().Wall
+		now := l.options.Clock.Read().Wall
 		if minute := minuteOf(now); l.calls != nil && a.minute == minute+1 {
 			now = a.minute * int64(time.Minute)
 		} else {
@@ -238,7 +247,7 @@ func (l *Limiter) with(id petcat.AccountID, fn func(a *account)) {
 
 // learnDay reads an account's usage of a day from the usage history.
 func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID, day int64) error {
-	used, err := l.DayUsed(ctx, id, day)
+	used, err := l.options.DayUsed(ctx, id, day)
 	l.now(id, func(a *account, now int64) {
 		if err == nil && dayOf(now) == day {
 			a.dayUsed, a.dayKnown = max(a.dayUsed, used), true
@@ -249,7 +258,7 @@ func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID, day int64) 
 
 // Sweep removes the accounts of past days, and keys without recent bans and early retries.
 func (l *Limiter) Sweep() {
-	now := l.Clock.Read().Wall
+	now := l.options.Clock.Read().Wall
 	// The counters' clock may be behind this one.
 	today := dayOf(now - int64(time.Hour))
 	for i := range l.shards {
@@ -265,6 +274,6 @@ func (l *Limiter) Sweep() {
 // probe.
 func (l *Limiter) Check() {
 	if l.Err() != nil {
-		_, _ = l.call(context.Background(), petcat.QuotaCharge{}) //nolint:forbidigo // the call has a timeout, and records its own result
+		_, _ = l.call(context.Background(), petcat.QuotaCharge{Peek: true}) //nolint:forbidigo // the call has a timeout, and records its own result
 	}
 }

@@ -45,7 +45,7 @@ func (c *counters) Charge(_ context.Context, charges []petcat.QuotaCharge) (coun
 	now := c.clock.Read().Wall
 	for _, q := range charges {
 		u := c.used[q.Account]
-		charge(&u, q.Quota, now, 0)
+		charge(&u, q, now, 0)
 		c.used[q.Account] = u
 		counts = append(counts, u)
 	}
@@ -53,7 +53,7 @@ func (c *counters) Charge(_ context.Context, charges []petcat.QuotaCharge) (coun
 }
 
 // charge is the rule: a request counts in both windows or in neither.
-func charge(u *petcat.QuotaCount, q petcat.Quota, now, dayUsed int64) {
+func charge(u *petcat.QuotaCount, q petcat.QuotaCharge, now, dayUsed int64) {
 	was, is := time.Unix(0, u.Now).UTC(), time.Unix(0, now).UTC()
 	if !was.Truncate(time.Minute).Equal(is.Truncate(time.Minute)) {
 		u.MinuteUsed = 0
@@ -62,8 +62,9 @@ func charge(u *petcat.QuotaCount, q petcat.Quota, now, dayUsed int64) {
 		}
 		u.DayUsed = max(u.DayUsed, dayUsed)
 	}
-	u.Now, u.Newest, u.Admitted = now, 7, u.MinuteUsed < q.PerMinute && u.DayUsed < q.PerDay
-	if u.Admitted {
+	u.Now, u.Newest = now, 7
+	u.Allowed = !q.Peek && u.MinuteUsed < q.Quota.PerMinute && u.DayUsed < q.Quota.PerDay
+	if u.Allowed {
 		u.MinuteUsed++
 		u.DayUsed++
 	}
@@ -76,6 +77,7 @@ type service struct {
 	t       *testing.T
 	clock   *clocktest.Manual
 	history map[petcat.AccountID]int64 // of the day before the start
+	shared  *counters                  // nil for a single node
 	bans    []petcat.Ban
 }
 
@@ -90,7 +92,7 @@ func eachLimiter(t *testing.T, test func(t *testing.T, s *service), change ...fu
 		t.Run(name, func(t *testing.T) {
 			s := &service{t: t, clock: clocktest.NewManual(noon), history: make(map[petcat.AccountID]int64)}
 			o := ratelimit.Options{
-				Clock: s.clock, Bans: petcat.EnforceBans, Banned: func(b petcat.Ban) { s.bans = append(s.bans, b) },
+				Clock: s.clock, BanMode: petcat.EnforceBans, Banned: func(b petcat.Ban) { s.bans = append(s.bans, b) },
 				SaveBan: func(context.Context, petcat.Ban) error { return nil },
 			}
 			o.DayUsed = func(_ context.Context, id petcat.AccountID, day int64) (int64, error) {
@@ -101,7 +103,8 @@ func eachLimiter(t *testing.T, test func(t *testing.T, s *service), change ...fu
 			}
 			if shared {
 				o.Logger = slog.New(slog.DiscardHandler)
-				o.Counters = &counters{clock: s.clock, used: make(map[petcat.AccountID]petcat.QuotaCount)}
+				s.shared = &counters{clock: s.clock, used: make(map[petcat.AccountID]petcat.QuotaCount)}
+				o.Counters = s.shared
 			}
 			for _, c := range change {
 				c(&o)
@@ -138,14 +141,14 @@ func TestWindows(t *testing.T) {
 		minute, midnight := noon.Unix()+60, noon.Unix()+12*3600
 		for n := int64(1); n <= 60; n++ {
 			d := s.spend(c)
-			want(t, "the verdict", d.Verdict, ratelimit.Admitted)
+			want(t, "the outcome", d.Outcome, ratelimit.Allowed)
 			want(t, "the minute", d.Minute, ratelimit.WindowState{Limit: 60, Used: n, Reset: minute})
 			want(t, "the day", d.Day, ratelimit.WindowState{Limit: 1_000, Used: n, Reset: midnight})
 			want(t, "the effective window", d.Effective, d.Minute)
 		}
 		for range 3 {
 			d := s.spend(c)
-			want(t, "the verdict", d.Verdict, ratelimit.MinuteSpent)
+			want(t, "the outcome", d.Outcome, ratelimit.MinuteSpent)
 			want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 60, Used: 60, Reset: minute})
 			want(t, "the day after refusals", d.Day.Remaining(), 940)
 			want(t, "Retry-After", d.RetryAfter, 42)
@@ -156,18 +159,18 @@ func TestWindows(t *testing.T) {
 		want(t, "a plan change keeps the usage", s.spend(c).Minute.Remaining(), 239)
 		c.Quota.PerMinute = 60
 		d := s.spend(c)
-		want(t, "the smaller plan again", d.Verdict, ratelimit.MinuteSpent)
+		want(t, "the smaller plan again", d.Outcome, ratelimit.MinuteSpent)
 		want(t, "used with the smaller plan", d.Minute.Used, 61)
 
 		s.clock.Advance(42 * time.Second)
 		want(t, "the next minute", s.spend(c).Minute.Remaining(), 59)
 		for {
 			d := s.spend(c)
-			if d.Verdict == ratelimit.MinuteSpent {
+			if d.Outcome == ratelimit.MinuteSpent {
 				s.clock.Advance(time.Duration(d.RetryAfter) * time.Second)
 				continue
 			}
-			if d.Verdict == ratelimit.DaySpent {
+			if d.Outcome == ratelimit.DaySpent {
 				break
 			}
 			if d.Day.Remaining() < d.Minute.Remaining() {
@@ -193,7 +196,7 @@ func TestPeek(t *testing.T) {
 				d, err := s.Peek(t.Context(), c)
 				want(t, "the error", err, nil)
 				want(t, "remaining in the minute", d.Minute.Remaining(), 2-n)
-				want(t, "spent", d.Verdict == ratelimit.MinuteSpent, n == 2)
+				want(t, "spent", d.Outcome == ratelimit.MinuteSpent, n == 2)
 			}
 			s.spend(c)
 		}
@@ -214,7 +217,7 @@ func TestParallel(t *testing.T) {
 				d, err := s.Spend(t.Context(), ratelimit.Charge{Account: petcat.AccountID(i % 3), Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 61 - int64(i%3)}})
 				if err != nil {
 					t.Error(err)
-				} else if d.Verdict == ratelimit.Admitted {
+				} else if d.Outcome == ratelimit.Allowed {
 					admitted[i%3].Add(1)
 				}
 			})
@@ -233,7 +236,7 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		s.history[1] = 998
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 		left := int64(1)
-		if s.Counters != nil {
+		if s.shared != nil {
 			left = 999
 		}
 		want(t, "remaining on the day", s.spend(c).Day.Remaining(), left)
@@ -241,7 +244,7 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		s.history[3] = 1_000
 		s.ApplyBan(petcat.Ban{Key: 3, Account: 3, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
 		limit := int64(1_000) // of the window that ends last: the spent day
-		if s.Counters != nil {
+		if s.shared != nil {
 			limit = 60 // of the ban
 		}
 		want(t, "the limit for a banned key", s.spend(ratelimit.Charge{Account: 3, Key: 3, Quota: free}).Effective.Limit, limit)
@@ -292,11 +295,11 @@ func TestClockIsSet(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
 		for _, step := range []time.Duration{time.Second, -time.Second, time.Hour, -time.Hour, 48 * time.Hour, -48 * time.Hour} {
-			for s.spend(c).Verdict == ratelimit.Admitted {
+			for s.spend(c).Outcome == ratelimit.Allowed {
 			}
 			s.clock.Step(step)
 			s.clock.Advance(time.Minute + time.Second)
-			want(t, "a minute after a step of "+step.String(), s.spend(c).Verdict, ratelimit.Admitted)
+			want(t, "a minute after a step of "+step.String(), s.spend(c).Outcome, ratelimit.Allowed)
 		}
 	})
 }
@@ -316,22 +319,22 @@ func TestModel(t *testing.T) {
 			u := model[id]
 			now := s.clock.Read().Wall
 			c := ratelimit.Charge{Account: id, Key: petcat.KeyID(id), Quota: q}
-			within, decide := q, s.Spend
+			peek, decide := false, s.Spend
 			if r.IntN(10) == 0 {
-				within, decide = petcat.Quota{}, s.Peek
+				peek, decide = true, s.Peek
 			}
-			charge(&u, within, now, 0)
+			charge(&u, petcat.QuotaCharge{Quota: q, Peek: peek}, now, 0)
 			d, err := decide(t.Context(), c)
 			model[id] = u
 			want(t, "the error", err, nil)
 			u.Now, u.Newest = d.Now, d.Newest // unknown if decided from memory
 			usage := ratelimit.Usage{QuotaCount: u, Quota: q}
 			want(t, "the usage", d.Usage, usage)
-			verdict := ratelimit.Admitted
-			if !u.Admitted {
-				verdict = usage.Verdict()
+			outcome := ratelimit.Allowed
+			if !u.Allowed {
+				outcome = usage.NextOutcome()
 			}
-			want(t, "the answer", d, usage.Decide(verdict, c.Key))
+			want(t, "the answer", d, usage.Decide(outcome, c.Key))
 		}
-	}, func(o *ratelimit.Options) { o.Bans = petcat.BansOff })
+	}, func(o *ratelimit.Options) { o.BanMode = petcat.BansOff })
 }

@@ -108,7 +108,7 @@ func (w *world) newNode() *node {
 		w: w, rand: rand.New(rand.NewPCG(w.rand.Uint64(), 0)), pending: make(map[slot]int64),
 		step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), answered: time.Now().Add(-time.Hour),
 	}
-	n.Limiter = ratelimit.New(ratelimit.Options{Clock: n, Counters: n, Logger: slog.New(slog.DiscardHandler), Bans: petcat.BansOff})
+	n.Limiter = ratelimit.New(ratelimit.Options{Clock: n, Counters: n, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
 	go func() {
 		for {
 			time.Sleep(time.Second)
@@ -207,8 +207,8 @@ func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount
 	now := time.Now().UnixNano() + w.step
 	for _, q := range charges {
 		u := w.spent[q.Account]
-		charge(&u, q.Quota, now, w.history[slot{q.Account, dayOf(now)}])
-		if u.Admitted {
+		charge(&u, q, now, w.history[slot{q.Account, dayOf(now)}])
+		if u.Allowed {
 			w.spent[q.Account] = u
 		}
 		counts = append(counts, u)
@@ -242,10 +242,10 @@ func (w *world) request(i int, id petcat.AccountID, delay time.Duration) (d rate
 	}
 	minute, day := slot{id, minuteOf(d.Now)}, slot{id, dayOf(d.Now)}
 	switch {
-	case d.Verdict == ratelimit.MinuteSpent:
+	case d.Outcome == ratelimit.MinuteSpent:
 		w.refused[minute]++
 		return d, sound
-	case d.Verdict != ratelimit.Admitted:
+	case d.Outcome != ratelimit.Allowed:
 		return d, sound
 	case local:
 		w.memory[slotOf{minute, n}]++
@@ -285,14 +285,14 @@ func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync
 			continue
 		}
 		first, ok := w.request(choose())
-		if !ok || first.Verdict != ratelimit.MinuteSpent {
+		if !ok || first.Outcome != ratelimit.MinuteSpent {
 			continue
 		}
 		refused := time.Now() // a node's cache may be a minute old
 		time.Sleep(time.Duration(first.RetryAfter) * time.Second)
 		again, ok := w.request(choose())
 		w.mu.Lock()
-		if ok && again.Verdict == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset && w.stepped.Before(refused.Add(-time.Minute)) {
+		if ok && again.Outcome == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset && w.stepped.Before(refused.Add(-time.Minute)) {
 			w.fail("a client that waited for %d s was rejected in the same minute: %+v at %v, then %+v at %v; step %v", first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
 		}
 		w.mu.Unlock()

@@ -198,7 +198,7 @@ func (n *Node) limitRequests(context.Context) error {
 		Counters: n.counters,
 		DayUsed:  n.store.DayUsed,
 		Observe:  n.metrics.Charge,
-		Bans:     n.Settings.Bans,
+		BanMode:  n.Settings.Bans,
 		SaveBan:  n.store.SaveBan,
 		Banned:   n.banned,
 	})
@@ -259,7 +259,7 @@ func (n *Node) serveAPI(context.Context) error {
 		Clock:          n.Clock,
 		Logger:         n.Log.Logger,
 		Observe:        n.observe,
-		Admitted:       n.usage.Admitted,
+		Charged:        n.usage.CountRequest,
 		PublicURL:      n.Settings.PublicURL,
 		TrustedProxies: n.proxies,
 		CORSOrigins:    n.Settings.CORSOrigins,

@@ -14,7 +14,7 @@ import (
 // observe logs a request. It counts an API request in the metrics and the usage history.
 func (n *Node) observe(r *httpapi.Record) {
 	if r.API {
-		n.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Admitted, r.Duration)
+		n.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Allowed, r.Duration)
 		n.history.Count(r.Status, r.Code, r.Duration)
 		n.usage.Done(usage.Response{
 			At:      r.At,
@@ -49,7 +49,7 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 		Minute:    petcat.Spent{Used: d.Minute.Used, Limit: d.Minute.Limit},
 		Day:       petcat.Spent{Used: d.Day.Used, Limit: d.Day.Limit},
 	}
-	if d.Verdict != ratelimit.Admitted {
+	if d.Outcome != ratelimit.Allowed {
 		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()
 	}
 	return refusal

@@ -54,7 +54,7 @@ type Store interface {
 
 // Meter counts requests. It is safe for concurrent use.
 type Meter struct {
-	Options
+	options Options
 
 	shards [shards]shard
 
@@ -73,7 +73,7 @@ type Meter struct {
 // New returns a meter. It writes only when Flush or Close is called.
 func New(o Options) *Meter {
 	now := o.Clock.Read()
-	m := &Meter{Options: o, seen: now.Time(), wait: Interval}
+	m := &Meter{options: o, seen: now.Time(), wait: Interval}
 	for i := range m.shards {
 		m.shards[i].counts = newCounts()
 	}
@@ -125,10 +125,10 @@ func (m *Meter) with(account petcat.AccountID, unix int64, fn func(*counts, *pet
 	fn(&s.counts, c)
 }
 
-// Admitted counts a request that was charged to an account's quotas. now is the time, in
+// CountRequest counts a request that was charged to an account's quotas. now is the time, in
 // nanoseconds since the Unix epoch, by the clock that charged it: then the hours of a day add up
 // to the limiter's count of that day.
-func (m *Meter) Admitted(account petcat.AccountID, now int64) {
+func (m *Meter) CountRequest(account petcat.AccountID, now int64) {
 	m.with(account, now/int64(time.Second), func(_ *counts, c *petcat.UsageCounts) { c.Requests++ })
 }
 
@@ -142,7 +142,7 @@ type Response struct {
 	Bytes   int64 // of the body
 }
 
-// Done counts a finished request, except its admission.
+// Done counts a finished request; CountRequest has counted it if it was charged.
 func (m *Meter) Done(r Response) {
 	unix := r.At.Unix()
 	m.with(r.Account, unix, func(all *counts, c *petcat.UsageCounts) {
@@ -204,13 +204,13 @@ func (m *Meter) Close(ctx context.Context) {
 		}
 	}
 	if ctx.Err() != nil {
-		m.Logger.Warn("last usage counts not written")
+		m.options.Logger.Warn("last usage counts not written")
 	}
 }
 
 // Unsaved returns the time since all counts were written.
 func (m *Meter) Unsaved() time.Duration {
-	return time.Duration(m.Clock.Read().Mono - m.saved.Load())
+	return time.Duration(m.options.Clock.Read().Mono - m.saved.Load())
 }
 
 // write writes the pending batches and the new counts, and reports whether all were written. last
@@ -220,14 +220,14 @@ func (m *Meter) write(ctx context.Context, last bool) (done bool) {
 	if !m.send(ctx) {
 		return false
 	}
-	now := m.Clock.Read()
+	now := m.options.Clock.Read()
 	b := m.take()
 	if len(b.Counts) > 0 || last || m.number == 0 || time.Duration(now.Mono-m.wrote) >= beat {
 		m.divide(b, now.Time(), last)
 		if !m.send(ctx) {
 			return false
 		}
-		m.wait = max(Interval, stretch*m.Clock.Read().Since(now))
+		m.wait = max(Interval, stretch*m.options.Clock.Read().Since(now))
 	}
 	m.saved.Store(now.Mono)
 	return true
@@ -280,7 +280,7 @@ func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 		counts, keys := min(batchRows, len(all.Counts)), min(batchRows, len(all.Keys))
 		m.number++
 		m.pending = append(m.pending, petcat.UsageBatch{
-			Node: m.Node, Number: m.number, SeenAt: m.seen, Counts: all.Counts[:counts], Keys: all.Keys[:keys], Refusals: all.Refusals,
+			Node: m.options.Node, Number: m.number, SeenAt: m.seen, Counts: all.Counts[:counts], Keys: all.Keys[:keys], Refusals: all.Refusals,
 		})
 		all.Counts, all.Keys, all.Refusals = all.Counts[counts:], all.Keys[keys:], nil
 	}
@@ -298,14 +298,14 @@ func (m *Meter) send(ctx context.Context) bool {
 		if err != nil {
 			if ctx.Err() == nil && !m.failing { // else Close interrupted it
 				m.failing = true
-				m.Logger.WarnContext(ctx, "usage flush failed; counts are kept in memory", "error", err)
+				m.options.Logger.WarnContext(ctx, "usage flush failed; counts are kept in memory", "error", err)
 			}
 			return false
 		}
 		if m.failing {
-			m.Logger.InfoContext(ctx, "usage flush succeeded again")
+			m.options.Logger.InfoContext(ctx, "usage flush succeeded again")
 		}
-		m.failing, m.seen, m.wrote = false, b.SeenAt, m.Clock.Read().Mono
+		m.failing, m.seen, m.wrote = false, b.SeenAt, m.options.Clock.Read().Mono
 		m.pending = m.pending[1:]
 	}
 	m.pending = nil

@@ -96,8 +96,8 @@ func TestDone(t *testing.T) {
 func TestBatchIsSorted(t *testing.T) {
 	m, s := start(clocktest.NewManual(noon))
 	for _, a := range []petcat.AccountID{65, 2, 300, 1} {
-		m.Admitted(a, noon.Add(-1).UnixNano())
-		m.Admitted(a, noon.UnixNano())
+		m.CountRequest(a, noon.Add(-1).UnixNano())
+		m.CountRequest(a, noon.UnixNano())
 	}
 	m.Done(Response{At: noon, Status: 401, Code: petcat.CodeMissingAPIKey})
 	m.Flush(t.Context())
@@ -123,7 +123,7 @@ func TestCountInParallel(t *testing.T) {
 	for w := range workers {
 		all.Go(func() {
 			for n := range each {
-				m.Admitted(petcat.AccountID(1+(n+w)%70), noon.UnixNano())
+				m.CountRequest(petcat.AccountID(1+(n+w)%70), noon.UnixNano())
 			}
 		})
 	}
@@ -140,7 +140,7 @@ func TestCountInParallel(t *testing.T) {
 func TestCountAllocatesNothing(t *testing.T) {
 	m, _ := start(clocktest.NewManual(noon))
 	count := func() {
-		m.Admitted(7, noon.UnixNano())
+		m.CountRequest(7, noon.UnixNano())
 		m.Done(Response{At: noon, Account: 7, Key: 1, Status: 200, Bytes: 5})
 	}
 	count()
@@ -158,7 +158,7 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	s.down.Store(true)
 	for range 3 {
 		c.Advance(time.Second)
-		m.Admitted(7, c.Read().Wall)
+		m.CountRequest(7, c.Read().Wall)
 		m.Flush(t.Context())
 	}
 	for _, again := range s.offered[2:] {
@@ -209,7 +209,7 @@ func TestSlowFlushesAreLessFrequent(t *testing.T) {
 		m, s := start(clock.NewSystem())
 		for _, c := range []struct{ took, want time.Duration }{{50 * time.Millisecond, time.Second}, {2 * time.Second, 20 * time.Second}, {0, time.Second}, {addTimeout + 1, time.Second}} {
 			s.took = c.took
-			m.Admitted(7, 0)
+			m.CountRequest(7, 0)
 			m.Flush(t.Context())
 			if got := m.Wait(); got != c.want {
 				t.Errorf("after a write of %s, Wait returns %s, want %s", c.took, got, c.want)
@@ -245,7 +245,7 @@ func TestClose(t *testing.T) {
 		m := New(Options{Node: "a", Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		m.Close(t.Context()) // before Open
 		m.Open(s)
-		m.Admitted(7, 0)
+		m.CountRequest(7, 0)
 		ended, end := context.WithCancel(t.Context())
 		end()
 		m.Flush(ended)
