@@ -20,6 +20,16 @@ type bans struct {
 	keys map[petcat.KeyID]*history // only rejected or banned keys; guarded by mu
 }
 
+func newBans(o Options) *bans {
+	return &bans{options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
+}
+
+// close waits until all bans are saved, or cannot be.
+func (b *bans) close() {
+	close(b.stop)
+	b.saving.Wait()
+}
+
 // history is a key's recent bans and early retries.
 type history struct {
 	minute int64 // index of the minute of first and early
@@ -47,9 +57,9 @@ func (b *bans) end(key petcat.KeyID) int64 {
 	return h.ban.EndsAt.Unix()
 }
 
-// refuse returns the decision for a request whose quota is spent. It counts early retries, warns
+// reject returns the decision for a request whose quota is spent. It counts early retries, warns
 // and bans.
-func (b *bans) refuse(c Charge, u Usage) Decision {
+func (b *bans) reject(c Charge, u Usage) Decision {
 	d := u.Decide(u.NextOutcome(), c.Key)
 	early, ban := b.retried(c, u.Now)
 	switch threshold := petcat.BanThreshold(c.Quota); {

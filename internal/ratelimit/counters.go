@@ -5,27 +5,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
 	"petcat"
 	"petcat/internal/clock"
+	"petcat/internal/groupcommit"
 )
 
 const (
-	// silence is the timeout of a call, the maximum time that a request waits in the queue,
-	// and the time without answers after which the node decides from memory. With 250 ms, a busy but
-	// healthy database let most accounts exceed their quotas.
-	silence = time.Second
-	// trust is the maximum time that a node decides from memory; later requests get 503.
-	trust = 30 * time.Second
 	// Requests that arrive during a call share the next call, which starts after overtake if
 	// the first is still running: two parallel calls would be half as large and cost 10 % more.
 	requestsInCall, overtake = 64, 5 * time.Millisecond
 	// maxWaiting is more than the number of requests that the counters can decide within silence.
 	maxWaiting = 16_384
+	// The first probe follows a failed call at once, because a new connection often works. The
+	// pause between probes doubles up to a second, so that a starting database is not flooded with
+	// connections.
+	firstPause, maxPause = 10 * time.Millisecond, silence
 )
 
 // ErrSilent means that the counters are not responding, so the node decides from memory.
@@ -35,182 +33,251 @@ var ErrSilent = errors.New("the counters are not responding")
 // outdated.
 var ErrDown = errors.New("the counters have not responded for 30 seconds")
 
-// errOverloaded means that too many requests are queued, or that the call for the request failed
-// while other calls succeeded. Such requests are rejected, not decided from memory, so that quotas
-// are exact under any load.
-var errOverloaded = errors.New("too many requests are queued for the counters")
+// The errors of requests that are rejected and not decided from memory, so that quotas are exact
+// under any load. The request of a failed call may have been charged.
+var (
+	errOverloaded = errors.New("too many requests are queued for the counters")
+	errCallFailed = errors.New("a call of the counters failed, and others succeed")
+)
+
+// counters counts requests in the database that all nodes share, with many requests in a call. A
+// call is never repeated, because a failed call may have charged its requests.
+type counters struct {
+	options Options
+	learn   func(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading)
+	calls   *groupcommit.Committer[*pending]
+	open    context.Context //nolint:containedctx // ends when the counters are closed
+	stop    context.CancelFunc
+	probing sync.WaitGroup
+
+	mu    sync.Mutex
+	state state // guarded by mu
+	// live ends when the counters fall silent. All waiting requests share it. Guarded by mu.
+	live       context.Context //nolint:containedctx // shared by requests
+	fallSilent context.CancelFunc
+	timer      *time.Timer   // calls tick when a doubt becomes silence
+	answer     chan struct{} // closed by the next answer; nil until a call fails; guarded by mu
+	cause      error         // of the last failed call; guarded by mu
+}
 
 // pending is a request that waits for the counters.
 type pending struct {
 	petcat.QuotaCharge
 
 	since int64           // monotonic
-	live  context.Context //nolint:containedctx // canceled when the caller no longer waits
+	live  context.Context //nolint:containedctx // ends when nobody waits any more
 
 	got petcat.QuotaCount
 }
 
-// expired returns an error if the caller no longer waits or has waited too long. Such requests are
-// not charged.
-func expired(r *pending, now clock.Reading) (err error) {
-	if r.live.Err() != nil {
-		err = ErrSilent
-	} else if time.Duration(now.Mono-r.since) > silence {
-		err = errOverloaded
+// failedCall is the error of a call that failed while none was answered. Its requests wait: after
+// an answer they are rejected, and in silence they are decided from memory.
+type failedCall struct {
+	error
+
+	answer <-chan struct{} // closed by the next answer
+}
+
+func (e *failedCall) Unwrap() error { return e.error }
+
+// newCounters starts the counters. learn is called with each answer.
+func newCounters(o Options, learn func(petcat.AccountID, petcat.QuotaCount, clock.Reading, clock.Reading)) *counters {
+	c := &counters{options: o, learn: learn}
+	c.open, c.stop = context.WithCancel(context.Background()) //nolint:forbidigo // ends with close
+	c.timer = time.AfterFunc(silence, c.tick)                 // without a doubt, it does nothing
+	c.respond()
+	c.calls = groupcommit.New(groupcommit.Options[*pending]{
+		Commit: c.call, Expired: expired, Clock: o.Clock, Observe: o.Observe,
+		Overtake: overtake, MaxGroup: requestsInCall, Line: groupcommit.NewLine(maxWaiting),
+	})
+	return c
+}
+
+// close ends the calls and probes. The timer still decides requests of a failed call.
+func (c *counters) close() {
+	c.stop()
+	c.calls.Close()
+	c.probing.Wait()
+}
+
+// err is [Limiter.Err].
+func (c *counters) err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advance()
+	return c.state.err()
+}
+
+// charge counts a request. It returns [ErrSilent] if memory must decide. If an account was locked,
+// nothing was charged, and the request joins another call until it expires.
+func (c *counters) charge(q petcat.QuotaCharge) (petcat.QuotaCount, error) {
+	r := &pending{QuotaCharge: q, since: c.options.Clock.Read().Mono}
+	for {
+		err := c.join(r)
+		if err == nil {
+			return r.got, nil
+		}
+		if !errors.Is(err, petcat.ErrAccountHeld) {
+			return petcat.QuotaCount{}, err
+		}
+	}
+}
+
+// join waits for the result of a request in the next call.
+func (c *counters) join(r *pending) error {
+	live, err := c.ready()
+	if err != nil {
+		return err
+	}
+	r.live = live
+	err = c.calls.Submit(live, r)
+	if failed, ok := errors.AsType[*failedCall](err); ok {
+		select {
+		case <-failed.answer:
+			return fmt.Errorf("%w: %w", errCallFailed, failed)
+		case <-live.Done():
+		}
+	}
+	if err != nil && live.Err() != nil {
+		return cmp.Or(c.err(), ErrSilent)
 	}
 	return err
 }
 
-// pulse tracks whether the counters respond.
-type pulse struct {
-	logger *slog.Logger
-
-	mu       sync.Mutex
-	answered int64 // monotonic time of the last answer; guarded by mu
-	// live is canceled when the counters fall silent. All waiting requests share it. Guarded
-	// by mu.
-	live  context.Context //nolint:containedctx // shared by requests
-	end   context.CancelFunc
-	ended int64 // monotonic time when live was canceled, 0 if the counters respond; guarded by mu
-}
-
-// answer records an answer.
-func (p *pulse) answer(at int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.answered = max(p.answered, at)
-	if p.live == nil || p.ended != 0 {
-		p.live, p.end = context.WithCancel(context.Background()) //nolint:forbidigo // shared by requests
-		p.ended = 0
-		p.logger.Info("counting requests in the database")
+// ready returns when requests may join calls. The context ends when the counters fall silent.
+func (c *counters) ready() (live context.Context, err error) {
+	for {
+		c.mu.Lock()
+		c.advance()
+		s, live, answer := c.state, c.live, c.answer
+		c.mu.Unlock()
+		if s.phase != doubtful {
+			return live, s.err()
+		}
+		select {
+		case <-answer:
+		case <-live.Done():
+		}
 	}
 }
 
-// failure records a failed call. It returns the error for the call's requests, or nil if it is
-// too early to conclude that the counters are silent.
-func (p *pulse) failure(sent, now int64, cause error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.answered > sent:
+// expired returns an error if nobody waits for a request, or if it has waited too long. Such
+// requests are not charged.
+func expired(r *pending, now clock.Reading) error {
+	if r.live.Err() != nil {
+		return ErrSilent
+	}
+	if time.Duration(now.Mono-r.since) > silence {
 		return errOverloaded
-	case p.ended == 0 && time.Duration(now-sent) < silence:
-		return nil
-	case p.ended == 0:
-		p.ended = now
-		p.end()
-		p.logger.Error("the database is not responding; counting requests in memory for up to 30 seconds", "error", cause)
 	}
-	return ErrSilent
+	return nil
 }
 
-// Err returns [ErrSilent] or [ErrDown] while the counters are silent, else nil.
-func (l *Limiter) Err() error {
-	l.pulse.mu.Lock()
-	defer l.pulse.mu.Unlock()
-	if l.pulse.ended == 0 {
-		return nil
-	}
-	if l.options.Clock.Read().Mono-l.pulse.ended > int64(trust) {
-		return ErrDown
-	}
-	return ErrSilent
-}
-
-// ask sends a request to the counters, unless they are silent.
-func (l *Limiter) ask(q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
-	l.pulse.mu.Lock()
-	live, silent := l.pulse.live, l.pulse.ended != 0
-	l.pulse.mu.Unlock()
-	if silent {
-		return got, cmp.Or(l.Err(), ErrSilent)
-	}
-	return l.call(live, q)
-}
-
-// call sends a request to the counters even if they are silent.
-func (l *Limiter) call(live context.Context, q petcat.QuotaCharge) (got petcat.QuotaCount, err error) {
-	r := &pending{QuotaCharge: q, since: l.options.Clock.Read().Mono, live: live}
-	for err = petcat.ErrAccountHeld; errors.Is(err, petcat.ErrAccountHeld); { // until the request expires
-		err = l.calls.Submit(live, r)
-	}
-	if err != nil && (live.Err() != nil || errors.Is(err, ErrSilent)) {
-		return got, cmp.Or(l.Err(), ErrSilent)
-	}
-	return r.got, err
-}
-
-// charge sends requests to the counters in one call. It never repeats a call, which may have
-// counted although it failed. If an account was locked, nothing was counted, and each request is
-// submitted again.
-func (l *Limiter) charge(group []*pending) error {
+// call sends a group of requests to the counters. It is the committer's function.
+func (c *counters) call(group []*pending) error {
 	slices.SortStableFunc(group, func(a, b *pending) int { return cmp.Compare(a.Account, b.Account) })
 	charges := make([]petcat.QuotaCharge, len(group))
 	for i, r := range group {
 		charges[i] = r.QuotaCharge
 	}
-	sent := l.options.Clock.Read()
+	sent := c.options.Clock.Read()
 	ctx, cancel := context.WithTimeout(context.Background(), silence) //nolint:forbidigo // shared by requests
 	defer cancel()
-	counts, err := l.options.Counters.Charge(ctx, charges)
-	if errors.Is(err, petcat.ErrAccountHeld) {
-		l.pulse.answer(l.options.Clock.Read().Mono)
+	counts, err := c.options.Counters.Charge(ctx, charges)
+	received := c.options.Clock.Read()
+	if err != nil && !errors.Is(err, petcat.ErrAccountHeld) {
+		return c.failed(sent.Mono, err)
+	}
+	c.answered(received.Mono)
+	if err != nil {
 		return err
 	}
-	for err != nil { // other calls may succeed, so wait before assuming silence
-		if verdict := l.pulse.failure(sent.Mono, l.options.Clock.Read().Mono, err); verdict != nil {
-			return fmt.Errorf("%w: %w", verdict, err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	received := l.options.Clock.Read()
-	l.pulse.answer(received.Mono)
 	for i, r := range group {
 		r.got = counts[i]
-		l.learn(r.Account, counts[i], sent, received)
+		c.learn(r.Account, counts[i], sent, received)
 	}
 	return nil
 }
 
-// learn stores an answer. It keeps the larger counts, because the node may have admitted requests
-// from memory. An answer that is up to 10 s older than the last one arrived out of order, and is
-// ignored; an older one means that the counters' clock was set back.
-func (l *Limiter) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading) {
-	l.with(id, func(a *account) {
-		if early := a.at - c.Now; early > 0 && early < int64(10*time.Second) {
-			return
-		}
-		l.rollOver(a, minuteOf(c.Now))
-		a.minuteUsed, a.dayUsed = max(a.minuteUsed, c.MinuteUsed), max(a.dayUsed, c.DayUsed)
-		a.at, a.sent, a.received = c.Now, sent, received
-	})
+// failed records a failed call, and returns the error of its requests.
+func (c *counters) failed(sent int64, cause error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.answeredAfter(sent) {
+		return fmt.Errorf("%w: %w", errCallFailed, cause)
+	}
+	before := c.state.phase
+	c.state, c.cause = c.state.failure(sent), cause
+	if before == answering {
+		answer := make(chan struct{})
+		c.answer = answer
+		c.probing.Go(func() { c.probe(answer) })
+	}
+	c.advance()
+	return &failedCall{cause, c.answer}
 }
 
-// spent reports whether the quota of a request is known to be spent in the current window. The
-// window has ended if either the monotonic clock or the wall clock says so: the monotonic clock
-// stops while the machine is suspended, and the wall clock can be set.
-func (l *Limiter) spent(q petcat.QuotaCharge) (u Usage, spent bool) {
-	now := l.options.Clock.Read()
-	u.Quota = q.Quota
-	l.with(q.Account, func(a *account) {
-		window := petcat.Minute
-		switch {
-		case a.at == 0 || a.minute != minuteOf(a.at):
+// answered records an answer.
+func (c *counters) answered(now int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.state.phase
+	c.state = c.state.answer(now)
+	if before == answering {
+		return
+	}
+	close(c.answer)
+	if before != doubtful {
+		c.respond()
+	}
+}
+
+// tick is called by the timer.
+func (c *counters) tick() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.advance()
+}
+
+// advance brings the state to the current time. The caller must hold mu.
+func (c *counters) advance() {
+	if c.state.phase == answering {
+		return
+	}
+	now := c.options.Clock.Read().Mono
+	before := c.state.phase
+	c.state = c.state.at(now)
+	switch {
+	case c.state.phase == doubtful:
+		c.timer.Reset(silence - time.Duration(now-c.state.since))
+	case before == doubtful:
+		c.fallSilent()
+		c.options.Logger.Error("the database is not responding; counting requests in memory for up to 30 seconds", "error", c.cause)
+	}
+}
+
+// respond begins a time without silence. The caller must hold mu.
+func (c *counters) respond() {
+	c.live, c.fallSilent = context.WithCancel(context.Background()) //nolint:forbidigo // shared by requests
+	c.options.Logger.Info("counting requests in the database")
+}
+
+// probe sends probes until the counters answer. It does not wait for a probe longer than the pause
+// before the next one, because a broken connection may hang while a new one works.
+func (c *counters) probe(answer <-chan struct{}) {
+	for pause := firstPause; c.open.Err() == nil; pause = min(2*pause, maxPause) {
+		ctx, cancel := context.WithTimeout(c.open, pause)
+		_ = c.calls.Submit(ctx, &pending{
+			QuotaCharge: petcat.QuotaCharge{Peek: true},
+			since:       c.options.Clock.Read().Mono,
+			live:        ctx,
+		}) // call records the result
+		select {
+		case <-answer:
+			cancel()
 			return
-		case a.dayUsed >= q.Quota.PerDay:
-			window = petcat.Day
-		case a.minuteUsed < q.Quota.PerMinute:
-			return
+		case <-ctx.Done():
+			cancel()
 		}
-		left := window.Reset(window.Index(a.at/int64(time.Second)))*int64(time.Second) - a.at
-		if spent = now.Mono < a.sent.Mono+left && now.Wall < a.sent.Wall+left; spent {
-			// Relative to the arrival of the answer, so that Retry-After is never early.
-			at := min(a.at+max(0, now.Mono-a.received.Mono), a.at+left-1)
-			u.QuotaCount = petcat.QuotaCount{Now: at, DayUsed: a.dayUsed}
-			if minuteOf(at) == a.minute {
-				u.MinuteUsed = a.minuteUsed
-			}
-		}
-	})
-	return u, spent
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,12 +68,33 @@ func hangs() (time.Duration, error) { return time.Hour, nil }
 
 func fails() (time.Duration, error) { return 0, errors.New("connection refused") }
 
+func failsLate() (time.Duration, error) {
+	return 300 * time.Millisecond, errors.New("connection reset")
+}
+
+// inOrder is counters whose first calls behave as given, and all later ones well.
+func inOrder(first ...func() (time.Duration, error)) func() (time.Duration, error) {
+	return func() (time.Duration, error) {
+		if len(first) == 0 {
+			return well()
+		}
+		next := first[0]
+		first = first[1:]
+		return next()
+	}
+}
+
+// newShared starts a limiter that has counters.
+func newShared(c *scripted) *ratelimit.Limiter {
+	return ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
+}
+
 // sharing runs a test with a limiter that has counters, in virtual time.
 func sharing(t *testing.T, test func(t *testing.T, s *service, c *scripted)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := newScripted()
-		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})}
+		s := &service{t: t, Limiter: newShared(c)}
 		test(t, s, c)
 		s.Close()
 	})
@@ -96,10 +118,10 @@ func (s *service) ask(id petcat.AccountID) (who string, took time.Duration) {
 
 const unavailable = string(petcat.CodeServiceUnavailable)
 
-// While the counters hang or fail, requests wait for a second; then the node decides from memory.
-// Check finds out when the counters answer again.
+// While the counters hang or fail, requests wait for a second; then the node decides from memory,
+// until a probe finds that the counters answer again.
 func TestSilence(t *testing.T) {
-	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails} {
+	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails, "fails late": failsLate} {
 		t.Run(name, func(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, c *scripted) {
 				for range 10 {
@@ -123,14 +145,74 @@ func TestSilence(t *testing.T) {
 				want(t, "decided in memory", s.Local.Load(), 500)
 				c.set(well)
 				time.Sleep(2 * time.Second)
-				s.Check() // without a request
-				want(t, "the state", s.Err(), nil)
+				want(t, "the state, without a request", s.Err(), nil)
 				who, took := s.ask(1)
 				want(t, "decided by", who, "counters")
 				want(t, "duration", took, time.Millisecond)
 			})
 		})
 	}
+}
+
+// A request that was decided from memory is not charged later, when a call could take it.
+func TestMemoryDecidesOnce(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		c.set(inOrder(hangs, hangs)) // the following requests are queued
+		var all sync.WaitGroup
+		for i := range 10 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 50 * time.Millisecond)
+				if who, _ := s.ask(1); who != "memory" {
+					t.Errorf("request %d was decided by %s", i, who)
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(2 * time.Second)
+		want(t, "the state", s.Err(), nil)
+		want(t, "charged", c.charged, 0)
+	})
+}
+
+// One line of the log says that memory decides, one that the counters decide again. A failed call
+// is not logged.
+func TestSilenceIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newScripted()
+		var log strings.Builder
+		wantLines := func(what string, lines ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			for line := range strings.Lines(log.String()) {
+				got = append(got, strings.TrimSpace(line))
+			}
+			log.Reset()
+			want(t, what, got, lines)
+		}
+		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{
+			Clock: c.clock, Counters: c, BanMode: petcat.BansOff,
+			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			}})),
+		})}
+		wantLines("the start", `level=INFO msg="counting requests in the database"`)
+		c.set(inOrder(fails))
+		s.ask(1)
+		s.ask(1)
+		wantLines("a failed call")
+		c.set(fails)
+		s.ask(1)
+		time.Sleep(time.Minute)
+		wantLines("silence", `level=ERROR msg="the database is not responding; counting requests in memory for up to 30 seconds" error="connection refused"`)
+		c.set(well)
+		time.Sleep(2 * time.Second)
+		wantLines("an answer", `level=INFO msg="counting requests in the database"`)
+		s.Close()
+	})
 }
 
 // Decisions from memory continue from the last answer of the counters.
@@ -147,7 +229,7 @@ func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 		want(t, "the outcome", s.spend(charge).Outcome, ratelimit.MinuteSpent)
 		time.Sleep(time.Minute) // memory is no longer trusted
 		c.set(well)
-		s.Check()
+		time.Sleep(2 * time.Second)                                          // for a probe
 		want(t, "remaining on the day", s.spend(charge).Day.Remaining(), 59) // the counters do not include the 20
 	})
 }
@@ -167,22 +249,132 @@ func TestMemoryExpires(t *testing.T) {
 		want(t, "the result after 30 s", who, unavailable)
 		want(t, "the state", s.Err(), ratelimit.ErrDown)
 		c.set(well)
-		s.Check()
+		time.Sleep(2 * time.Second) // for a probe
 		want(t, "the state", s.Err(), nil)
 		who, _ = s.ask(1)
 		want(t, "decided by", who, "counters")
 	})
 }
 
-// The 30 s begin when the counters fall silent, even for an account that was idle for an hour.
+// The second and the 30 s begin when the first call is sent that fails, even if the node was idle for an
+// hour before.
 func TestSilenceAfterAnIdleHour(t *testing.T) {
+	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails, "fails late": failsLate} {
+		t.Run(name, func(t *testing.T) {
+			sharing(t, func(t *testing.T, s *service, c *scripted) {
+				s.ask(1)
+				time.Sleep(time.Hour)
+				c.set(plan)
+				who, took := s.ask(1)
+				want(t, "decided by", who, "memory")
+				want(t, "duration", took, time.Second)
+			})
+		})
+	}
+}
+
+// A call that fails proves nothing, so a probe follows at once, on a new connection. Its answer ends
+// the wait of the request, which may have been charged: 503, and nothing is decided from memory.
+func TestBrokenConnections(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		calls []func() (time.Duration, error)
+		took  time.Duration
+	}{
+		{"one is closed", []func() (time.Duration, error){fails}, time.Millisecond},
+		{"two are closed", []func() (time.Duration, error){fails, fails}, 11 * time.Millisecond},
+		{"one is closed, one hangs", []func() (time.Duration, error){fails, hangs}, 11 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			sharing(t, func(t *testing.T, s *service, counters *scripted) {
+				s.ask(1)
+				time.Sleep(time.Hour)
+				counters.set(inOrder(c.calls...))
+				who, took := s.ask(1)
+				want(t, "decided by", who, unavailable)
+				want(t, "duration", took, c.took)
+				who, took = s.ask(1)
+				want(t, "the next is decided by", who, "counters")
+				want(t, "its duration", took, time.Millisecond)
+				time.Sleep(2 * time.Second)
+				want(t, "decided in memory", s.Local.Load(), 0)
+			})
+		})
+	}
+}
+
+// A call that hangs does not delay other requests, even if another one fails.
+func TestOtherCallHangs(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
-		s.ask(1)
-		time.Sleep(time.Hour)
-		c.set(hangs)
-		who, took := s.ask(1)
-		want(t, "decided by", who, "memory")
-		want(t, "duration", took, time.Second)
+		c.set(inOrder(hangs, fails))
+		var all sync.WaitGroup
+		for i, wanted := range []struct {
+			who  string
+			took time.Duration
+		}{
+			{unavailable, time.Second},
+			{unavailable, time.Millisecond},
+			{"counters", time.Millisecond},
+		} {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+				if who, took := s.ask(1); who != wanted.who || took != wanted.took {
+					t.Errorf("request %d was decided by %s after %s, want %s after %s", i, who, took, wanted.who, wanted.took)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// The counters reject calls for less than a second, as PostgreSQL does while it restarts. The request
+// of the first call gets 503. All others wait and are counted, and few probes reach the counters.
+func TestShortOutage(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		ends := time.Now().Add(600 * time.Millisecond)
+		rejected := 0
+		c.set(func() (time.Duration, error) {
+			if time.Now().Before(ends) {
+				rejected++
+				return fails()
+			}
+			return well()
+		})
+		var mu sync.Mutex
+		decided := make(map[string]int)
+		var all sync.WaitGroup
+		for i := range 1_000 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				who, took := s.ask(petcat.AccountID(i))
+				mu.Lock()
+				defer mu.Unlock()
+				decided[who]++
+				if took > time.Second {
+					t.Errorf("a request took %s", took)
+				}
+			})
+		}
+		all.Wait()
+		want(t, "decided by", decided, map[string]int{"counters": 999, unavailable: 1})
+		want(t, "rejected calls", rejected, 7)
+	})
+}
+
+// A request that waits while the limiter is closed is decided in time.
+func TestCloseInDoubt(t *testing.T) {
+	sharing(t, func(t *testing.T, _ *service, c *scripted) {
+		c.set(fails)
+		s := &service{t: t, Limiter: newShared(c)}
+		var all sync.WaitGroup
+		all.Go(func() {
+			if who, took := s.ask(1); who != "memory" || took != time.Second {
+				t.Errorf("decided by %s after %s", who, took)
+			}
+		})
+		synctest.Wait()
+		s.Close()
+		all.Wait()
 	})
 }
 
@@ -306,7 +498,7 @@ func TestStallsAreExact(t *testing.T) {
 		})
 		nodes := make([]*ratelimit.Limiter, 4)
 		for i := range nodes {
-			nodes[i] = ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
+			nodes[i] = newShared(c)
 		}
 		var mu sync.Mutex
 		admitted := make(map[slot]int64)
@@ -380,7 +572,6 @@ func TestChaos(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			c.set(well)
 			time.Sleep(3 * time.Second)
-			s.Check() // as a node does every second
 			if err := s.Err(); err != nil {
 				t.Errorf("got %v after the counters recovered", err)
 			}

@@ -1,28 +1,25 @@
-// Package ratelimit admits or rejects every authenticated request, and computes the values of the
+// Package ratelimit allows or rejects every authenticated request, and computes the values of the
 // rate-limit headers.
 //
-// A request is charged to two fixed windows of the UTC clock, the minute and the day, in one
-// atomic step: to both or to neither. A rejected request is charged to neither. The headers
-// describe the moment of the decision.
+// A request is charged to two fixed windows of the UTC clock, the minute and the day: to both or to
+// neither. A single node counts in memory, and reads a day's earlier usage from the usage history
+// (memory.go). With several nodes, the database counts ([petcat.QuotaStore]): requests share calls
+// (counters.go), and memory only rejects requests whose quota it knows to be spent. Pure functions
+// turn the usage into a decision (decide.go).
 //
-// A single node counts in memory. With several nodes, the database decides ([petcat.QuotaStore]),
-// and each node caches the last decisions: it rejects requests without a call while a quota is
-// known to be spent, and decides from memory while the database is not responding. Each admitted
-// request is in the usage history about a second later; after a start, a single node reads the
-// day's usage from it.
+// Memory decides only while the counters are silent: a call got no answer for a second, and no other
+// call was answered in that time (state.go). A failed call alone proves nothing, so its requests
+// wait for one of two events: an answer to another call, then they get 503, or silence. After 30 s
+// of silence, all requests get 503. So quotas are exact while the database answers, under any load.
 //
-// A key with too many early retries is banned for a while; see [petcat.Ban]. Requests of a banned
-// key are rejected from memory.
-//
-// Failed credentials are limited by address; see [Bucket].
+// A key with too many early retries is banned for a while ([petcat.Ban], bans.go), and failed
+// credentials are limited by address ([Bucket]).
 package ratelimit
 
 import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,19 +28,11 @@ import (
 	"petcat/internal/groupcommit"
 )
 
-// Charge is an authenticated request to be admitted or rejected.
+// Charge is an authenticated request to be allowed or rejected.
 type Charge struct {
 	Account petcat.AccountID
 	Key     petcat.KeyID
 	Quota   petcat.Quota // of the account, current
-}
-
-func (c Charge) charge() petcat.QuotaCharge {
-	return petcat.QuotaCharge{Account: c.Account, Quota: c.Quota}
-}
-
-func (c Charge) peek() petcat.QuotaCharge {
-	return petcat.QuotaCharge{Account: c.Account, Quota: c.Quota, Peek: true}
 }
 
 // Options of a [Limiter].
@@ -51,7 +40,7 @@ type Options struct {
 	Clock clock.Clock
 	// Counters count the requests of all nodes; nil for a single node.
 	Counters petcat.QuotaStore
-	// DayUsed returns the number of admitted requests of an account on a day, from the usage
+	// DayUsed returns the number of allowed requests of an account on a day, from the usage
 	// history. Only a limiter without Counters needs it.
 	DayUsed func(ctx context.Context, account petcat.AccountID, day int64) (int64, error)
 	BanMode petcat.BanMode
@@ -64,58 +53,23 @@ type Options struct {
 	Observe func(requests int, took time.Duration)
 }
 
-// Limiter admits and rejects requests. It is safe for concurrent use. Use [New].
+// Limiter allows and rejects requests. It is safe for concurrent use. Use [New].
 type Limiter struct {
-	options Options
-
-	bans  *bans
-	began int64                            // the day of the start
-	calls *groupcommit.Committer[*pending] // of Counters; nil without Counters
-	pulse pulse                            // of Counters
+	options  Options
+	memory   *memory
+	counters *counters // nil for a single node
+	bans     *bans
 
 	// Local is the number of requests decided in memory because the counters were silent,
 	// Overloaded the number of requests rejected because they were not counted in time.
 	Local, Overloaded atomic.Uint64
-
-	shards [256]shard
 }
-
-// shard holds a part of the recently served accounts.
-type shard struct {
-	mu       sync.Mutex
-	accounts map[petcat.AccountID]*account // guarded by mu
-	_        [48]byte                      // one cache line for each
-}
-
-// account is the usage of an account that is known to this node.
-type account struct {
-	minute     int64 // index
-	minuteUsed int64
-	dayUsed    int64
-	dayKnown   bool // without Counters: dayUsed was read from the usage history
-
-	// Of the last answer of the counters: the time by their clock, 0 before the first answer,
-	// and the times by this node's clock when the call was sent and answered.
-	at             int64
-	sent, received clock.Reading
-}
-
-const minutesPerDay = 24 * 60
 
 // New starts a limiter. Close stops it.
 func New(o Options) *Limiter {
-	l := &Limiter{options: o, began: dayOf(o.Clock.Read().Wall)}
-	l.bans = &bans{options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
-	for i := range l.shards {
-		l.shards[i].accounts = make(map[petcat.AccountID]*account)
-	}
+	l := &Limiter{options: o, memory: newMemory(o), bans: newBans(o)}
 	if o.Counters != nil {
-		l.pulse.logger = o.Logger
-		l.pulse.answer(0)
-		l.calls = groupcommit.New(groupcommit.Options[*pending]{
-			Commit: l.charge, Expired: expired, Clock: o.Clock, Observe: o.Observe,
-			Overtake: overtake, MaxGroup: requestsInCall, Line: groupcommit.NewLine(maxWaiting),
-		})
+		l.counters = newCounters(o, l.memory.learn)
 	}
 	return l
 }
@@ -123,157 +77,109 @@ func New(o Options) *Limiter {
 // Close stops the calls of the counters, and waits until bans are saved. Do not call Spend after
 // Close.
 func (l *Limiter) Close() {
-	close(l.bans.stop)
-	l.bans.saving.Wait()
-	if l.calls != nil {
-		l.calls.Close()
+	l.bans.close()
+	if l.counters != nil {
+		l.counters.close()
 	}
 }
 
+// Err returns [ErrSilent] or [ErrDown] while the counters are silent, else nil.
+func (l *Limiter) Err() error {
+	if l.counters == nil {
+		return nil
+	}
+	return l.counters.err()
+}
+
 // Spend charges a request to both windows or to neither, in one atomic step: of N parallel
-// requests with a quota of L, exactly min(N, L) are admitted. It returns a [petcat.Error] with
+// requests with a quota of L, exactly min(N, L) are allowed. It returns a [petcat.Error] with
 // [petcat.CodeServiceUnavailable] if the request could not be counted in time.
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
-		u, _ := l.countInMemory(ctx, c.peek()) // without the day's usage, only the ban is known
-		return u.Banned(end, c.Key), nil
+		count, _ := l.countInMemory(ctx, c.peek()) // without the day's usage, only the ban is known
+		return Usage{count, c.Quota}.Banned(end, c.Key), nil
 	}
-	u, err := l.count(ctx, c.charge())
-	if err != nil || u.Allowed {
-		return u.Decide(Allowed, c.Key), err
+	u, err := l.count(ctx, petcat.QuotaCharge{Account: c.Account, Quota: c.Quota})
+	if err != nil {
+		return Decision{}, err
 	}
-	return l.bans.refuse(c, u), nil
+	if u.Allowed {
+		return u.Decide(Allowed, c.Key), nil
+	}
+	return l.bans.reject(c, u), nil
 }
 
 // Peek returns the decision for a request that would arrive now, and charges nothing. It returns
 // the same error as Spend.
 func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
 	u, err := l.count(ctx, c.peek())
-	if end := l.bans.end(c.Key); end != 0 {
-		return u.Banned(end, c.Key), err
+	if err != nil {
+		return Decision{}, err
 	}
-	return u.Decide(u.NextOutcome(), c.Key), err
+	if end := l.bans.end(c.Key); end != 0 {
+		return u.Banned(end, c.Key), nil
+	}
+	return u.Decide(u.NextOutcome(), c.Key), nil
+}
+
+func (c Charge) peek() petcat.QuotaCharge {
+	return petcat.QuotaCharge{Account: c.Account, Quota: c.Quota, Peek: true}
 }
 
 // ApplyBan applies a ban that another node imposed, that was lifted, or that was loaded.
 func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
 
-// count charges a request to a quota: in memory on a single node, while the quota is known to be
-// spent, and while the counters are silent.
+// Sweep removes the accounts of past days, and keys without recent bans and early retries.
+func (l *Limiter) Sweep() {
+	now := l.options.Clock.Read().Wall
+	l.memory.sweep(now)
+	l.bans.sweep(now)
+}
+
+// count counts a request: on a single node in memory, else by the counters, unless the quota is known
+// to be spent or the counters are silent. The error is a [petcat.Error].
 func (l *Limiter) count(ctx context.Context, q petcat.QuotaCharge) (u Usage, err error) {
-	if l.calls != nil {
-		var spent bool
-		if u, spent = l.spent(q); spent {
-			return u, nil
-		}
-		if u.QuotaCount, err = l.ask(q); errors.Is(err, ErrSilent) {
-			l.Local.Add(1)
-		}
-	}
-	if l.calls == nil || errors.Is(err, ErrSilent) {
-		u, err = l.countInMemory(ctx, q)
-	}
-	if errors.Is(err, errOverloaded) || errors.Is(err, groupcommit.ErrFull) {
-		l.Overloaded.Add(1)
+	u.Quota = q.Quota
+	if l.counters == nil {
+		u.QuotaCount, err = l.countInMemory(ctx, q)
+	} else {
+		u.QuotaCount, err = l.countTogether(ctx, q)
 	}
 	if err != nil {
 		err = petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(err)
 	}
-	u.Quota = q.Quota
 	return u, err
 }
 
-// countInMemory charges a request to a quota by this node's counts and clock. A single node first
-// reads the day's usage of an account from the usage history.
-func (l *Limiter) countInMemory(ctx context.Context, q petcat.QuotaCharge) (u Usage, err error) {
-	for known := false; !known && err == nil; {
-		l.now(q.Account, func(a *account, now int64) {
-			known = a.dayKnown || l.calls != nil
-			allowed := known && !q.Peek && a.minuteUsed < q.Quota.PerMinute && a.dayUsed < q.Quota.PerDay
-			if allowed {
-				a.minuteUsed++
-				a.dayUsed++
-			}
-			u = Usage{petcat.QuotaCount{Now: now, Allowed: allowed, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, q.Quota}
-		})
-		if !known {
-			err = l.learnDay(ctx, q.Account, dayOf(u.Now))
+// countTogether counts a request of one of several nodes.
+func (l *Limiter) countTogether(ctx context.Context, q petcat.QuotaCharge) (petcat.QuotaCount, error) {
+	if c, spent := l.memory.spent(q); spent {
+		return c, nil
+	}
+	c, err := l.counters.charge(q)
+	switch {
+	case errors.Is(err, ErrSilent):
+		l.Local.Add(1)
+		return l.countInMemory(ctx, q)
+	case errors.Is(err, errOverloaded), errors.Is(err, errCallFailed), errors.Is(err, groupcommit.ErrFull):
+		l.Overloaded.Add(1)
+	}
+	return c, err
+}
+
+// countInMemory counts a request in memory. A single node first reads the day's usage of a new account
+// from the usage history.
+func (l *Limiter) countInMemory(ctx context.Context, q petcat.QuotaCharge) (petcat.QuotaCount, error) {
+	for {
+		c, known := l.memory.charge(q)
+		if known {
+			return c, nil
 		}
-	}
-	return u, err
-}
-
-// now calls fn with an account in its current windows, under its lock, and with the time by this
-// node's clock. Reading the clock under the lock keeps times of an account in order, unless the
-// clock is set back. If this clock is up to a minute behind the counters' clock, the account
-// stays in the counters' minute.
-func (l *Limiter) now(id petcat.AccountID, fn func(a *account, now int64)) {
-	l.with(id, func(a *account) {
-		now := l.options.Clock.Read().Wall
-		if minute := minuteOf(now); l.calls != nil && a.minute == minute+1 {
-			now = a.minute * int64(time.Minute)
-		} else {
-			l.rollOver(a, minute)
+		day := dayOf(c.Now)
+		used, err := l.options.DayUsed(ctx, q.Account, day)
+		if err != nil {
+			return c, err
 		}
-		fn(a, now)
-	})
-}
-
-// rollOver starts a new minute of an account, and a new day if the day changed. The usage of a
-// day that began after this node's start is known to begin at zero.
-func (l *Limiter) rollOver(a *account, minute int64) {
-	if a.minute == minute {
-		return
-	}
-	if day := minute / minutesPerDay; a.minute/minutesPerDay != day {
-		a.dayUsed, a.dayKnown = 0, day > l.began
-	}
-	a.minute, a.minuteUsed = minute, 0
-}
-
-// with calls fn with an account under its lock.
-func (l *Limiter) with(id petcat.AccountID, fn func(a *account)) {
-	// Fibonacci hashing, because ids are consecutive.
-	s := &l.shards[uint64(id)*0x9e3779b97f4a7c15>>56]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.accounts[id]
-	if a == nil {
-		a = &account{}
-		s.accounts[id] = a
-	}
-	fn(a)
-}
-
-// learnDay reads an account's usage of a day from the usage history.
-func (l *Limiter) learnDay(ctx context.Context, id petcat.AccountID, day int64) error {
-	used, err := l.options.DayUsed(ctx, id, day)
-	l.now(id, func(a *account, now int64) {
-		if err == nil && dayOf(now) == day {
-			a.dayUsed, a.dayKnown = max(a.dayUsed, used), true
-		}
-	})
-	return err
-}
-
-// Sweep removes the accounts of past days, and keys without recent bans and early retries.
-func (l *Limiter) Sweep() {
-	now := l.options.Clock.Read().Wall
-	// The counters' clock may be behind this one.
-	today := dayOf(now - int64(time.Hour))
-	for i := range l.shards {
-		s := &l.shards[i]
-		s.mu.Lock()
-		maps.DeleteFunc(s.accounts, func(_ petcat.AccountID, a *account) bool { return a.minute/minutesPerDay < today })
-		s.mu.Unlock()
-	}
-	l.bans.sweep(now)
-}
-
-// Check probes silent counters. Call it about once a second, so that no request waits for the
-// probe.
-func (l *Limiter) Check() {
-	if l.Err() != nil {
-		_, _ = l.call(context.Background(), petcat.QuotaCharge{Peek: true}) //nolint:forbidigo // the call has a timeout, and records its own result
+		l.memory.learnDay(q.Account, day, used)
 	}
 }

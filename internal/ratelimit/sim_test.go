@@ -2,6 +2,7 @@ package ratelimit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -30,6 +31,7 @@ type world struct {
 	nodes    []*node // running; elements guarded by mu
 	all      []*node // guarded by mu
 	down     bool    // the counters do not respond; guarded by mu
+	rejects  bool    // while down, calls fail at once; guarded by mu
 	slow     bool    // guarded by mu
 	step     int64   // of the counters' clock; guarded by mu
 	stepped  time.Time
@@ -113,7 +115,6 @@ func (w *world) newNode() *node {
 		for {
 			time.Sleep(time.Second)
 			n.wait(0)
-			n.Check()
 			if !n.flush() {
 				return
 			}
@@ -166,7 +167,7 @@ func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petc
 	done := make(chan []petcat.QuotaCount, 1)
 	go func() {
 		time.Sleep(there)
-		if counts := w.charge(charges); counts != nil {
+		if counts, hangs := w.charge(charges); !hangs {
 			time.Sleep(back)
 			done <- counts
 		}
@@ -174,6 +175,9 @@ func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petc
 	select {
 	case counts := <-done:
 		n.wait(there)
+		if counts == nil {
+			return nil, errors.New("connection refused")
+		}
 		n.mu.Lock()
 		n.answered = time.Now()
 		n.mu.Unlock()
@@ -197,12 +201,13 @@ func (n *node) delay() time.Duration {
 	return time.Duration(n.rand.Int64N(int64(most)))
 }
 
-// charge is the function charge_quota. It returns nil while the counters do not answer.
-func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount) {
+// charge is the function charge_quota. It returns no counts while the counters are down, and whether
+// the call hangs then.
+func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, hangs bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.down {
-		return nil
+		return nil, !w.rejects
 	}
 	now := time.Now().UnixNano() + w.step
 	for _, q := range charges {
@@ -213,7 +218,7 @@ func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount
 		}
 		counts = append(counts, u)
 	}
-	return counts
+	return counts, false
 }
 
 // request sends a request to the ith node after a delay, and records the answer. sound is true if
@@ -322,8 +327,10 @@ func (w *world) disturb(end time.Time) {
 		}
 		switch what {
 		case 0: // the database is down
+			w.rejects = w.rand.IntN(2) == 0
 			during(&w.down)
 		case 1: // it is down, and restarts empty
+			w.rejects = w.rand.IntN(2) == 0
 			during(&w.down)
 			w.empty()
 		case 2: // crash or failover

@@ -202,7 +202,6 @@ func (n *Node) limitRequests(context.Context) error {
 		SaveBan:  n.store.SaveBan,
 		Banned:   n.banned,
 	})
-	n.every(checkInterval, func(context.Context) { n.limiter.Check() })
 	n.every(sweepInterval, func(context.Context) { n.limiter.Sweep() })
 	n.onClose(func(context.Context) error {
 		n.limiter.Close()

@@ -1,0 +1,80 @@
+package ratelimit
+
+import "time"
+
+const (
+	// silence is the time without an answer after which the counters are silent. It is also the
+	// timeout of a call, and the maximum time that a request waits for its call. With 250 ms, a
+	// busy but healthy database let most accounts exceed their quotas.
+	silence = time.Second
+	// trust is the maximum time that a node decides from memory; later requests get 503.
+	trust = 30 * time.Second
+)
+
+// phase is what a node knows about the counters.
+type phase uint8
+
+const (
+	// answering: no call has failed since the last answer. Requests join calls.
+	answering phase = iota
+	// doubtful: a call has failed, less than a second ago. Other calls may succeed, so new
+	// requests wait for an answer or for silence, and the counters are probed.
+	doubtful
+	// silent: no call that was sent in the last second was answered. Memory decides.
+	silent
+	// down: silent for longer than trust. The counts in memory are outdated, so requests are
+	// rejected.
+	down
+)
+
+// state is a node's view of the counters. It changes by an answer, a failed call and time. Times
+// are readings of the monotonic clock.
+type state struct {
+	phase    phase
+	since    int64 // doubtful: when the first failed call was sent; silent, down: when silence began
+	answered int64 // time of the last answer
+}
+
+// answer returns the state after an answer.
+func (s state) answer(now int64) state {
+	return state{phase: answering, answered: max(s.answered, now)}
+}
+
+// answeredAfter reports whether a call was answered after a time. A call that was sent at this time
+// and failed does not change the state: the counters are not silent.
+func (s state) answeredAfter(sent int64) bool { return s.answered > sent }
+
+// failure returns the state after a call failed, if none was answered after it was sent.
+func (s state) failure(sent int64) state {
+	switch s.phase {
+	case answering:
+		s.phase, s.since = doubtful, sent
+	case doubtful:
+		s.since = min(s.since, sent)
+	default:
+	}
+	return s
+}
+
+// at returns the state at a time.
+func (s state) at(now int64) state {
+	if s.phase == doubtful && now-s.since >= int64(silence) {
+		s.phase, s.since = silent, s.since+int64(silence)
+	}
+	if s.phase == silent && now-s.since > int64(trust) {
+		s.phase = down
+	}
+	return s
+}
+
+// err returns [ErrSilent] or [ErrDown] while the counters are silent, else nil.
+func (s state) err() error {
+	switch s.phase {
+	case silent:
+		return ErrSilent
+	case down:
+		return ErrDown
+	default:
+		return nil
+	}
+}
