@@ -85,8 +85,8 @@ func inOrder(first ...func() (time.Duration, error)) func() (time.Duration, erro
 }
 
 // newShared starts a limiter that has counters.
-func newShared(c *scripted) *ratelimit.Limiter {
-	return ratelimit.New(ratelimit.Options{Clock: c.clock, Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
+func newShared(c petcat.QuotaStore) *ratelimit.Limiter {
+	return ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
 }
 
 // sharing runs a test with a limiter that has counters, in virtual time.

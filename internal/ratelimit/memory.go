@@ -119,14 +119,15 @@ func (m *memory) rollOver(a *account, minute int64) {
 }
 
 // learn stores an answer of the counters. It keeps the larger counts, because the node may have
-// allowed requests from memory. An answer that is up to 10 s older than the last one arrived out of
-// order, and is ignored; an older one means that the counters' clock was set back.
+// allowed requests from memory. Only the answers of two calls that overlap may arrive out of order;
+// the older one by the counters' clock is ignored. Otherwise an older time means that this clock was
+// set back.
 func (m *memory) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading) {
 	s := m.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(id)
-	if early := a.at - c.Now; early > 0 && early < int64(10*time.Second) {
+	if c.Now < a.at && sent.Mono < a.received.Mono {
 		return
 	}
 	m.rollOver(a, minuteOf(c.Now))

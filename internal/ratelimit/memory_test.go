@@ -1,0 +1,173 @@
+package ratelimit_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"petcat"
+	"petcat/internal/clock"
+	"petcat/internal/clocktest"
+	"petcat/internal/ratelimit"
+)
+
+// These tests compare what a node knows with what the counters told it: in silence, its decisions
+// continue from there.
+
+// late are counters whose answers take a while to arrive.
+type late struct {
+	*scripted
+
+	back []time.Duration // of the next answers; guarded by counters.mu
+}
+
+func (l *late) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
+	counts, err := l.scripted.Charge(ctx, charges)
+	l.mu.Lock()
+	var back time.Duration
+	if len(l.back) > 0 {
+		back, l.back = l.back[0], l.back[1:]
+	}
+	l.mu.Unlock()
+	time.Sleep(back)
+	return counts, err
+}
+
+// Two calls overlap around the end of a minute. The order of their answers does not matter: memory
+// knows the newer one.
+func TestAnswersOutOfOrder(t *testing.T) {
+	for name, back := range map[string][]time.Duration{
+		"in order":     {20 * time.Millisecond, 30 * time.Millisecond},
+		"out of order": {40 * time.Millisecond, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sharing(t, func(t *testing.T, _ *service, c *scripted) {
+				l := &late{scripted: c}
+				s := &service{t: t, Limiter: newShared(l)}
+				charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+				for range 3 {
+					s.spend(charge)
+				}
+				time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - 5*time.Millisecond)))
+				c.mu.Lock()
+				l.back = back
+				c.mu.Unlock()
+				var both sync.WaitGroup
+				for i, used := range []int64{4, 1} {
+					both.Go(func() {
+						time.Sleep(time.Duration(i) * 10 * time.Millisecond)
+						if d, err := s.Spend(t.Context(), charge); err != nil || d.Minute.Used != used {
+							t.Errorf("call %d: %d used, %v; want %d", i, d.Minute.Used, err, used)
+						}
+					})
+				}
+				both.Wait()
+				c.set(hangs)
+				d := s.spend(charge)
+				want(t, "the newest revision", d.Newest, 0) // memory decided
+				want(t, "used in the minute", d.Minute.Used, 2)
+				want(t, "used on the day", d.Day.Used, 6)
+				s.Close()
+			})
+		})
+	}
+}
+
+// If the counters' clock is set back, memory follows their next answer.
+func TestCountersClockIsSetBack(t *testing.T) {
+	for _, by := range []time.Duration{time.Second, 5 * time.Second, 5 * time.Minute} {
+		t.Run(by.String(), func(t *testing.T) {
+			sharing(t, func(t *testing.T, s *service, c *scripted) {
+				ahead := &stepped{of: c.clock, by: by}
+				c.counters.clock = ahead
+				charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+				for range 3 {
+					s.spend(charge)
+				}
+				c.mu.Lock()
+				ahead.by = 0
+				c.used = map[petcat.AccountID]petcat.QuotaCount{1: {Now: time.Now().UnixNano(), MinuteUsed: 9, DayUsed: 9}}
+				c.mu.Unlock()
+				s.spend(charge)
+				c.set(hangs)
+				d := s.spend(charge)
+				want(t, "the newest revision", d.Newest, 0) // memory decided
+				want(t, "used in the minute", d.Minute.Used, 11)
+			})
+		})
+	}
+}
+
+// After silence, memory keeps its own counts if they are larger: the counters do not know the requests
+// that it allowed.
+func TestMemoryKeepsLargerCounts(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		s.spend(charge)
+		c.set(hangs)
+		for range 5 {
+			s.spend(charge)
+		}
+		c.set(well)
+		time.Sleep(2 * time.Second)
+		want(t, "counted by the counters", s.spend(charge).Minute.Used, 2)
+		c.set(hangs)
+		d := s.spend(charge)
+		want(t, "used in the minute", d.Minute.Used, 7)
+		want(t, "used on the day", d.Day.Used, 7)
+	})
+}
+
+// stepped is a clock that is ahead.
+type stepped struct {
+	of clock.Clock
+	by time.Duration
+}
+
+func (s *stepped) Read() clock.Reading {
+	r := s.of.Read()
+	r.Wall += int64(s.by)
+	return r
+}
+
+// In silence, a node whose clock is behind the counters' clock stays in their minute.
+func TestMemoryStaysInCountersMinute(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		c.counters.clock = &stepped{of: c.clock, by: 5 * time.Second}
+		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - 3*time.Second)))
+		charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+		for range 3 {
+			s.spend(charge)
+		}
+		c.set(hangs)
+		d := s.spend(charge)
+		want(t, "the newest revision", d.Newest, 0) // memory decided
+		want(t, "used in the minute", d.Minute.Used, 4)
+	})
+}
+
+// Two requests may read the day's usage from the history at the same time. Neither forgets what the
+// other one charged.
+func TestDayIsReadTwice(t *testing.T) {
+	var l *ratelimit.Limiter
+	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
+	reads := 0
+	spend := func() int64 {
+		d, err := l.Spend(t.Context(), charge)
+		want(t, "the error", err, nil)
+		return d.Day.Used
+	}
+	l = ratelimit.New(ratelimit.Options{
+		Clock: clocktest.NewManual(noon),
+		DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) {
+			if reads++; reads == 1 {
+				want(t, "used by the other request", spend(), 6)
+			}
+			return 5, nil
+		},
+	})
+	defer l.Close()
+	want(t, "used", spend(), 7)
+	want(t, "reads", reads, 2)
+}
