@@ -11,6 +11,10 @@ import (
 // at first and lets every call through. A failed call opens it: it lets no call through for a
 // pause, then one at a time, until one is answered, which closes it. It is safe for concurrent
 // use.
+//
+// It opens at the first failure, because to reject a call costs nothing but this call. The limits
+// (internal/ratelimit/state.go) wait for a second of silence, because their alternative to a call is
+// a decision from memory, which may exceed a quota.
 type breaker struct {
 	clock clock.Clock
 

@@ -10,39 +10,55 @@ import (
 
 func TestBreaker(t *testing.T) {
 	away := errors.New("away")
-	c := clocktest.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
-	b := &breaker{clock: c}
-	want := func(what string, err error) {
-		t.Helper()
-		if got := b.refuses(); !errors.Is(got, err) {
-			t.Errorf("%s: refuses %v, want %v", what, got, err)
-		}
-		if got := b.enter(); !errors.Is(got, err) {
-			t.Errorf("%s: %v, want %v", what, got, err)
-		}
+	enter := func(b *breaker, _ *clocktest.Manual) { _ = b.enter() }
+	fails := func(b *breaker, _ *clocktest.Manual) { b.failed(away) }
+	fell := func(b *breaker, _ *clocktest.Manual) { b.failed(errors.New("an older failure")) }
+	answers := func(b *breaker, _ *clocktest.Manual) { b.answered() }
+	unknown := func(b *breaker, _ *clocktest.Manual) { b.unknown() }
+	after := func(d time.Duration) func(*breaker, *clocktest.Manual) {
+		return func(_ *breaker, c *clocktest.Manual) { c.Advance(d) }
 	}
-	want("closed", nil)
-	want("closed, second call", nil)
-	b.failed(away)
-	want("after a failure", away)
-	c.Advance(pause - 1)
-	want("during the pause", away)
-	c.Advance(1)
-	want("after the pause", nil)
-	want("during a trial", away)
-	b.unknown()
-	want("after an unknown outcome", nil)
-	b.failed(away)
-	want("after another failure", away)
-	c.Advance(pause)
-	want("after another pause", nil)
-	if !errors.Is(b.err(), away) {
-		t.Errorf("during a trial, the last failure is %v", b.err())
-	}
-	b.answered()
-	want("after an answer", nil)
-	want("after an answer, second call", nil)
-	if b.err() != nil {
-		t.Errorf("closed, the last failure is %v", b.err())
+	type events = []func(*breaker, *clocktest.Manual)
+	for name, c := range map[string]struct {
+		events  events
+		last    error // the last failure
+		refused error // of the next call
+	}{
+		"closed":                              {events{}, nil, nil},
+		"closed, during a call":               {events{enter}, nil, nil},
+		"closed, an answer":                   {events{enter, answers}, nil, nil},
+		"closed, an unknown result":           {events{enter, unknown}, nil, nil},
+		"a failure":                           {events{enter, fails}, away, away},
+		"a failure of another call":           {events{enter, enter, fell, fails}, away, away},
+		"an answer to another call":           {events{enter, enter, fails, answers}, nil, nil},
+		"an unknown result of another call":   {events{enter, enter, fails, unknown}, away, away},
+		"during the pause":                    {events{fails, after(pause - 1)}, away, away},
+		"after the pause":                     {events{fails, after(pause)}, away, nil},
+		"after a call during the pause":       {events{fails, enter, after(pause)}, away, nil},
+		"another failure extends the pause":   {events{fails, after(pause - 1), fails, after(1)}, away, away},
+		"during a trial":                      {events{fails, after(pause), enter}, away, away},
+		"during a long trial":                 {events{fails, after(pause), enter, after(time.Hour)}, away, away},
+		"a trial is answered":                 {events{fails, after(pause), enter, answers}, nil, nil},
+		"a trial fails":                       {events{fails, after(pause), enter, fails}, away, away},
+		"the pause after a trial":             {events{fails, after(pause), enter, fails, after(pause)}, away, nil},
+		"a trial's result is unknown":         {events{fails, after(pause), enter, unknown}, away, nil},
+		"another trial after the unknown one": {events{fails, after(pause), enter, unknown, enter}, away, away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktest.NewManual(time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC))
+			b := &breaker{clock: clock}
+			for _, event := range c.events {
+				event(b, clock)
+			}
+			if got := b.err(); !errors.Is(got, c.last) {
+				t.Errorf("the last failure is %v, want %v", got, c.last)
+			}
+			if got := b.refuses(); !errors.Is(got, c.refused) {
+				t.Errorf("refuses: %v, want %v", got, c.refused)
+			}
+			if got := b.enter(); !errors.Is(got, c.refused) {
+				t.Errorf("enter: %v, want %v", got, c.refused)
+			}
+		})
 	}
 }

@@ -29,6 +29,10 @@ const (
 
 // state is a node's view of the counters. It changes by an answer, a failed call and time. Times
 // are readings of the monotonic clock.
+//
+// It differs from the circuit breaker of internal/postgres, which opens at the first failure and
+// rejects calls: the alternative to a call of the counters is a decision from memory, which may
+// exceed a quota, so one failure must not lead to it.
 type state struct {
 	phase    phase
 	since    int64 // doubtful: when the first failed call was sent; silent, down: when silence began
