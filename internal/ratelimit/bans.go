@@ -42,8 +42,8 @@ type history struct {
 // ban, the clock was set back after it was imposed. It then counts as ended, so that no ban lasts
 // longer than announced.
 func (h *history) inForce(now int64) bool {
-	at := time.Unix(0, now)
-	return h.ban.LiftedAt.IsZero() && at.Before(h.ban.EndsAt) && h.ban.EndsAt.Sub(at) <= petcat.BanDuration(h.ban.Level)+time.Minute
+	left := h.ban.EndsAt.Sub(time.Unix(0, now))
+	return h.ban.LiftedAt.IsZero() && left > 0 && left <= petcat.BanDuration(h.ban.Level)+time.Minute
 }
 
 // end returns the end (Unix time) of the enforced ban of a key, or 0.
@@ -145,7 +145,8 @@ func (b *bans) sweep(now int64) {
 // stops.
 func (b *bans) save(ban petcat.Ban) {
 	for stopping := false; ; {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) //nolint:forbidigo // a ban outlives its request
+		ctx := context.Background() //nolint:forbidigo // a ban outlives its request
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := b.options.SaveBan(ctx, ban)
 		cancel()
 		if err == nil {

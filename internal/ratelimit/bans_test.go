@@ -59,8 +59,16 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 		want(t, "the outcome", d.Outcome, ratelimit.Banned)
 		want(t, "the end", d.BanEnds, end.Unix())
 		want(t, "Retry-After", d.RetryAfter, 62)
-		want(t, "the bans", s.bans, []petcat.Ban{{Key: 1, Account: 1, Level: 1, StartedAt: noon.Add(2 * time.Second), EndsAt: end, EarlyRetries: 101}})
-		want(t, "another key of the account", s.spend(ratelimit.Charge{Account: 1, Key: 2, Quota: free}).Outcome, ratelimit.MinuteSpent)
+		want(t, "the bans", s.bans, []petcat.Ban{{
+			Key:          1,
+			Account:      1,
+			Level:        1,
+			StartedAt:    noon.Add(2 * time.Second),
+			EndsAt:       end,
+			EarlyRetries: 101,
+		}})
+		other := ratelimit.Charge{Account: 1, Key: 2, Quota: free}
+		want(t, "another key of the account", s.spend(other).Outcome, ratelimit.MinuteSpent)
 
 		calls := s.calls()
 		for range 1_000 {
@@ -106,7 +114,8 @@ func TestObedientClientsAreNotBanned(t *testing.T) {
 func TestBanLevels(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 2, PerDay: 1_000_000}}
-		for i, length := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 6 * time.Hour} {
+		const minute, hour = time.Minute, time.Hour
+		for i, length := range []time.Duration{minute, 5 * minute, 15 * minute, hour, 6 * hour, 6 * hour} {
 			want(t, "early retries", s.untilBanned(c, 1_000), 101)
 			b := s.bans[i]
 			if got := b.EndsAt.Sub(b.StartedAt); got < length || got > length+time.Second {
@@ -130,7 +139,8 @@ func TestBanModes(t *testing.T) {
 				want(t, "shadow ban", s.bans[0].Shadow, true)
 			}
 			want(t, "warning", s.spend(c).Warn, false)
-			s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon.Add(time.Hour), EndsAt: noon.Add(61 * time.Minute)})
+			began := noon.Add(time.Hour)
+			s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: began, EndsAt: began.Add(time.Minute)})
 			s.clock.Advance(time.Hour)
 			want(t, "the outcome during another node's ban", s.spend(c).Outcome, ratelimit.Allowed)
 		}, func(o *ratelimit.Options) { o.BanMode = mode })

@@ -15,13 +15,17 @@ func TestBucket(t *testing.T) {
 	b := ratelimit.NewBucket[string](c, 600, ratelimit.MaxAddresses)
 	c.Advance(18*time.Second + time.Second/2)
 	now, reset := c.Read().Wall, noon.Unix()+60
-	want(t, "before the first event", b.Peek("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Reset: reset}})
+	used := func(n int64) ratelimit.WindowState { return ratelimit.WindowState{Limit: 600, Used: n, Reset: reset} }
+	want(t, "before the first event", b.Peek("a"), ratelimit.BucketDecision{Now: now, Minute: used(0)})
 	for n := int64(1); n <= 600; n++ {
-		want(t, "within the limit", b.Take("a"), ratelimit.BucketDecision{Now: now, Minute: ratelimit.WindowState{Limit: 600, Used: n, Reset: reset}})
+		want(t, "within the limit", b.Take("a"), ratelimit.BucketDecision{Now: now, Minute: used(n)})
 	}
 	for range 3 {
 		want(t, "past the limit", b.Take("a"), ratelimit.BucketDecision{
-			Refused: true, Now: now, Minute: ratelimit.WindowState{Limit: 600, Used: 600, Reset: reset}, RetryAfter: 42,
+			Refused:    true,
+			Now:        now,
+			Minute:     used(600),
+			RetryAfter: 42,
 		})
 	}
 	want(t, "Peek past the limit", b.Peek("a").Refused, false)

@@ -2,7 +2,6 @@ package ratelimit_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -65,15 +64,15 @@ func TestAllowedAfterRetryAfter(t *testing.T) {
 		{name: "suspended", during: func(_ *trueTime, c *nodeClock) { c.asleep = 20 * time.Second }},
 		{name: "slow", before: func(_ *trueTime, c *nodeClock) { c.rate = -500e-6 }},
 		{name: "fast", before: func(_ *trueTime, c *nodeClock) { c.rate = 500e-6 }},
-		{name: "a call takes long to the counters", before: func(w *trueTime, _ *nodeClock) { w.there = 5 * time.Second }},
-		{name: "an answer takes long", before: func(w *trueTime, _ *nodeClock) { w.back = 5 * time.Second }},
+		{name: "a call is late", before: func(w *trueTime, _ *nodeClock) { w.there = 5 * time.Second }},
+		{name: "an answer is late", before: func(w *trueTime, _ *nodeClock) { w.back = 5 * time.Second }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &trueTime{now: noon.Add(30 * time.Second).UnixNano()}
 			counts := &slowCounters{counters{clock: w, used: make(map[petcat.AccountID]petcat.QuotaCount)}, w}
 			own := &nodeClock{of: w}
-			node := ratelimit.New(ratelimit.Options{Clock: own, Counters: counts, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
-			other := ratelimit.New(ratelimit.Options{Clock: &nodeClock{of: w}, Counters: counts, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
+			node := newShared(own, counts)
+			other := newShared(&nodeClock{of: w}, counts)
 			defer node.Close()
 			defer other.Close()
 			spend := func(l *ratelimit.Limiter) ratelimit.Decision {

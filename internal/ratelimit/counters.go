@@ -252,7 +252,8 @@ func (c *counters) advance() {
 		c.timer.Reset(silence - time.Duration(now-c.state.since))
 	case before == doubtful:
 		c.fallSilent()
-		c.options.Logger.Error("the database is not responding; counting requests in memory for up to 30 seconds", "error", c.cause)
+		c.options.Logger.Error("the database is not responding; counting requests in memory for up to 30 seconds",
+			"error", c.cause)
 	}
 }
 

@@ -22,13 +22,16 @@ import (
 type scripted struct {
 	counters
 
-	plan    func() (time.Duration, error)
+	plan    behavior
 	charged int       // number of charged requests; guarded by counters.mu
 	at      time.Time // time of the last answer; guarded by counters.mu
 }
 
 func newScripted() *scripted {
-	return &scripted{counters: counters{clock: clock.NewSystem(), used: make(map[petcat.AccountID]petcat.QuotaCount)}, plan: func() (time.Duration, error) { return time.Millisecond, nil }}
+	return &scripted{
+		counters: counters{clock: clock.NewSystem(), used: make(map[petcat.AccountID]petcat.QuotaCount)},
+		plan:     well,
+	}
 }
 
 func (s *scripted) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
@@ -55,13 +58,15 @@ func (s *scripted) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]
 	return counts, err
 }
 
-func (s *scripted) set(plan func() (time.Duration, error)) {
+func (s *scripted) set(plan behavior) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.plan = plan
 }
 
-// Behaviors of counters.
+// behavior returns the duration of a call of the counters, and its error.
+type behavior = func() (time.Duration, error)
+
 func well() (time.Duration, error) { return time.Millisecond, nil }
 
 func hangs() (time.Duration, error) { return time.Hour, nil }
@@ -73,7 +78,7 @@ func failsLate() (time.Duration, error) {
 }
 
 // inOrder is counters whose first calls behave as given, and all later ones well.
-func inOrder(first ...func() (time.Duration, error)) func() (time.Duration, error) {
+func inOrder(first ...behavior) behavior {
 	return func() (time.Duration, error) {
 		if len(first) == 0 {
 			return well()
@@ -85,8 +90,13 @@ func inOrder(first ...func() (time.Duration, error)) func() (time.Duration, erro
 }
 
 // newShared starts a limiter that has counters.
-func newShared(c petcat.QuotaStore) *ratelimit.Limiter {
-	return ratelimit.New(ratelimit.Options{Clock: clock.NewSystem(), Counters: c, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
+func newShared(own clock.Clock, counters petcat.QuotaStore) *ratelimit.Limiter {
+	return ratelimit.New(ratelimit.Options{
+		Clock:    own,
+		Counters: counters,
+		Logger:   slog.New(slog.DiscardHandler),
+		BanMode:  petcat.BansOff,
+	})
 }
 
 // sharing runs a test with a limiter that has counters, in virtual time.
@@ -94,7 +104,7 @@ func sharing(t *testing.T, test func(t *testing.T, s *service, c *scripted)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := newScripted()
-		s := &service{t: t, Limiter: newShared(c)}
+		s := &service{t: t, Limiter: newShared(c.clock, c)}
 		test(t, s, c)
 		s.Close()
 	})
@@ -121,7 +131,7 @@ const unavailable = string(petcat.CodeServiceUnavailable)
 // While the counters hang or fail, requests wait for a second; then the node decides from memory,
 // until a probe finds that the counters answer again.
 func TestSilence(t *testing.T) {
-	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails, "fails late": failsLate} {
+	for name, plan := range map[string]behavior{"hangs": hangs, "fails": fails, "fails late": failsLate} {
 		t.Run(name, func(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, c *scripted) {
 				for range 10 {
@@ -134,7 +144,8 @@ func TestSilence(t *testing.T) {
 					all.Go(func() {
 						time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 						who, took := s.ask(1)
-						if waits := i < 100; who != "memory" || took > time.Second+10*time.Millisecond || waits && took == 0 {
+						waits := i < 100
+						if who != "memory" || took > time.Second+10*time.Millisecond || waits && took == 0 {
 							t.Errorf("request %d was decided by %s after %s", i, who, took)
 						}
 					})
@@ -190,14 +201,17 @@ func TestSilenceIsLogged(t *testing.T) {
 			log.Reset()
 			want(t, what, got, lines)
 		}
+		withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}
 		s := &service{t: t, Limiter: ratelimit.New(ratelimit.Options{
-			Clock: c.clock, Counters: c, BanMode: petcat.BansOff,
-			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-				if a.Key == slog.TimeKey {
-					return slog.Attr{}
-				}
-				return a
-			}})),
+			Clock:    c.clock,
+			Counters: c,
+			Logger:   slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
+			BanMode:  petcat.BansOff,
 		})}
 		wantLines("the start", `level=INFO msg="counting requests in the database"`)
 		c.set(inOrder(fails))
@@ -207,7 +221,8 @@ func TestSilenceIsLogged(t *testing.T) {
 		c.set(fails)
 		s.ask(1)
 		time.Sleep(time.Minute)
-		wantLines("silence", `level=ERROR msg="the database is not responding; counting requests in memory for up to 30 seconds" error="connection refused"`)
+		wantLines("silence", `level=ERROR msg="the database is not responding; `+
+			`counting requests in memory for up to 30 seconds" error="connection refused"`)
 		c.set(well)
 		time.Sleep(2 * time.Second)
 		wantLines("an answer", `level=INFO msg="counting requests in the database"`)
@@ -259,7 +274,7 @@ func TestMemoryExpires(t *testing.T) {
 // The second and the 30 s begin when the first call is sent that fails, even if the node was idle for an
 // hour before.
 func TestSilenceAfterAnIdleHour(t *testing.T) {
-	for name, plan := range map[string]func() (time.Duration, error){"hangs": hangs, "fails": fails, "fails late": failsLate} {
+	for name, plan := range map[string]behavior{"hangs": hangs, "fails": fails, "fails late": failsLate} {
 		t.Run(name, func(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, c *scripted) {
 				s.ask(1)
@@ -278,12 +293,12 @@ func TestSilenceAfterAnIdleHour(t *testing.T) {
 func TestBrokenConnections(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		calls []func() (time.Duration, error)
+		calls []behavior
 		took  time.Duration
 	}{
-		{"one is closed", []func() (time.Duration, error){fails}, time.Millisecond},
-		{"two are closed", []func() (time.Duration, error){fails, fails}, 11 * time.Millisecond},
-		{"one is closed, one hangs", []func() (time.Duration, error){fails, hangs}, 11 * time.Millisecond},
+		{"one is closed", []behavior{fails}, time.Millisecond},
+		{"two are closed", []behavior{fails, fails}, 11 * time.Millisecond},
+		{"one is closed, one hangs", []behavior{fails, hangs}, 11 * time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, counters *scripted) {
@@ -319,7 +334,7 @@ func TestOtherCallHangs(t *testing.T) {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 10 * time.Millisecond)
 				if who, took := s.ask(1); who != wanted.who || took != wanted.took {
-					t.Errorf("request %d was decided by %s after %s, want %s after %s", i, who, took, wanted.who, wanted.took)
+					t.Errorf("request %d was decided by %s after %s, want %+v", i, who, took, wanted)
 				}
 			})
 		}
@@ -365,7 +380,7 @@ func TestShortOutage(t *testing.T) {
 func TestCloseInDoubt(t *testing.T) {
 	sharing(t, func(t *testing.T, _ *service, c *scripted) {
 		c.set(fails)
-		s := &service{t: t, Limiter: newShared(c)}
+		s := &service{t: t, Limiter: newShared(c.clock, c)}
 		var all sync.WaitGroup
 		all.Go(func() {
 			if who, took := s.ask(1); who != "memory" || took != time.Second {
@@ -438,7 +453,12 @@ func TestOverload(t *testing.T) {
 	for _, c := range []struct {
 		rate int // a second
 		call time.Duration
-	}{{8_000, 40 * time.Millisecond}, {3_000, 100 * time.Millisecond}, {2_000, 400 * time.Millisecond}, {3_000, 20 * time.Millisecond}} {
+	}{
+		{8_000, 40 * time.Millisecond},
+		{3_000, 100 * time.Millisecond},
+		{2_000, 400 * time.Millisecond},
+		{3_000, 20 * time.Millisecond},
+	} {
 		t.Run(fmt.Sprintf("%d requests a second, calls of %s", c.rate, c.call), func(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, counters *scripted) {
 				counters.set(func() (time.Duration, error) { return c.call, nil })
@@ -460,8 +480,9 @@ func TestOverload(t *testing.T) {
 				}
 				all.Wait()
 				capacity := int(seconds * 2 * 64 / c.call.Seconds())
-				if n := decided["counters"]; n < min(seconds*c.rate, capacity)*8/10 || n != counters.charged || decided["memory"] > 0 {
-					t.Errorf("decided by %v, with a capacity of %d; %d were charged", decided, capacity, counters.charged)
+				n := decided["counters"]
+				if n < min(seconds*c.rate, capacity)*8/10 || n != counters.charged || decided["memory"] > 0 {
+					t.Errorf("decided by %v with capacity %d; %d were charged", decided, capacity, counters.charged)
 				}
 				want(t, "counted as overloaded", s.Overloaded.Load(), uint64(decided[unavailable]))
 			})
@@ -498,7 +519,7 @@ func TestStallsAreExact(t *testing.T) {
 		})
 		nodes := make([]*ratelimit.Limiter, 4)
 		for i := range nodes {
-			nodes[i] = newShared(c)
+			nodes[i] = newShared(c.clock, c)
 		}
 		var mu sync.Mutex
 		admitted := make(map[slot]int64)
@@ -509,7 +530,8 @@ func TestStallsAreExact(t *testing.T) {
 				after, node := time.Duration(r.Int64N(int64(2*time.Minute-time.Second))), nodes[r.IntN(len(nodes))]
 				all.Go(func() {
 					time.Sleep(after)
-					d, err := node.Spend(t.Context(), ratelimit.Charge{Account: id, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000_000}})
+					quota := petcat.Quota{PerMinute: 60, PerDay: 1_000_000}
+					d, err := node.Spend(t.Context(), ratelimit.Charge{Account: id, Key: 1, Quota: quota})
 					if err != nil {
 						t.Error(err)
 					}
@@ -538,7 +560,7 @@ func TestStallsAreExact(t *testing.T) {
 func TestChaos(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
-		sometimes := func(one int, then, otherwise func() (time.Duration, error)) func() (time.Duration, error) {
+		sometimes := func(one int, then, otherwise behavior) behavior {
 			return func() (time.Duration, error) {
 				if r.IntN(one) == 0 {
 					return then()
@@ -547,7 +569,15 @@ func TestChaos(t *testing.T) {
 			}
 		}
 		stalls := func() (time.Duration, error) { return time.Duration(100+r.IntN(300)) * time.Millisecond, nil }
-		behaviours := []func() (time.Duration, error){stalls, fails, hangs, sometimes(100, fails, well), sometimes(20, hangs, well), sometimes(2, fails, stalls), sometimes(2, hangs, fails)}
+		behaviors := []behavior{
+			stalls,
+			fails,
+			hangs,
+			sometimes(100, fails, well),
+			sometimes(20, hangs, well),
+			sometimes(2, fails, stalls),
+			sometimes(2, hangs, fails),
+		}
 		end := time.Now().Add(3 * time.Minute)
 		var all sync.WaitGroup
 		for id := range 64 {
@@ -559,7 +589,8 @@ func TestChaos(t *testing.T) {
 						t.Errorf("a request took %s", took)
 					}
 					c.mu.Lock()
-					if since := time.Since(c.at); who == "memory" && since > 0 && since < time.Second { // 0: at the same time
+					since := time.Since(c.at) // 0: at the same time
+					if who == "memory" && since > 0 && since < time.Second {
 						t.Errorf("decided from memory %s after an answer", since)
 					}
 					c.mu.Unlock()
@@ -568,7 +599,7 @@ func TestChaos(t *testing.T) {
 			})
 		}
 		for time.Now().Before(end) {
-			c.set(behaviours[r.IntN(len(behaviours))])
+			c.set(behaviors[r.IntN(len(behaviors))])
 			time.Sleep(5 * time.Second)
 			c.set(well)
 			time.Sleep(3 * time.Second)

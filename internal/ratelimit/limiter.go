@@ -146,7 +146,8 @@ func (l *Limiter) count(ctx context.Context, q petcat.QuotaCharge) (u Usage, err
 		u.QuotaCount, err = l.countTogether(ctx, q)
 	}
 	if err != nil {
-		err = petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now; retry in a few seconds").WithCause(err)
+		err = petcat.Errorf(petcat.CodeServiceUnavailable,
+			"requests cannot be counted now; retry in a few seconds").WithCause(err)
 	}
 	return u, err
 }

@@ -44,7 +44,7 @@ func TestAnswersOutOfOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sharing(t, func(t *testing.T, _ *service, c *scripted) {
 				l := &late{scripted: c}
-				s := &service{t: t, Limiter: newShared(l)}
+				s := &service{t: t, Limiter: newShared(c.clock, l)}
 				charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 				for range 3 {
 					s.spend(charge)
@@ -87,7 +87,7 @@ func TestCountersClockIsSetBack(t *testing.T) {
 				}
 				c.mu.Lock()
 				ahead.by = 0
-				c.used = map[petcat.AccountID]petcat.QuotaCount{1: {Now: time.Now().UnixNano(), MinuteUsed: 9, DayUsed: 9}}
+				c.used[1] = petcat.QuotaCount{Now: time.Now().UnixNano(), MinuteUsed: 9, DayUsed: 9}
 				c.mu.Unlock()
 				s.spend(charge)
 				c.set(hangs)

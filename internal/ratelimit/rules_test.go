@@ -39,7 +39,8 @@ func (c *counters) Charge(_ context.Context, charges []petcat.QuotaCharge) (coun
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls++
-	if !slices.IsSortedFunc(charges, func(a, b petcat.QuotaCharge) int { return stdcmp.Compare(a.Account, b.Account) }) {
+	byAccount := func(a, b petcat.QuotaCharge) int { return stdcmp.Compare(a.Account, b.Account) }
+	if !slices.IsSortedFunc(charges, byAccount) {
 		return nil, errors.New("the accounts are not in order")
 	}
 	now := c.clock.Read().Wall
@@ -214,7 +215,11 @@ func TestParallel(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 600 {
 			wg.Go(func() {
-				d, err := s.Spend(t.Context(), ratelimit.Charge{Account: petcat.AccountID(i % 3), Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 61 - int64(i%3)}})
+				d, err := s.Spend(t.Context(), ratelimit.Charge{
+					Account: petcat.AccountID(i % 3),
+					Key:     1,
+					Quota:   petcat.Quota{PerMinute: 60, PerDay: 61 - int64(i%3)},
+				})
 				if err != nil {
 					t.Error(err)
 				} else if d.Outcome == ratelimit.Allowed {
@@ -247,18 +252,20 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		if s.shared != nil {
 			limit = 60 // of the ban
 		}
-		want(t, "the limit for a banned key", s.spend(ratelimit.Charge{Account: 3, Key: 3, Quota: free}).Effective.Limit, limit)
+		banned := ratelimit.Charge{Account: 3, Key: 3, Quota: free}
+		want(t, "the limit for a banned key", s.spend(banned).Effective.Limit, limit)
 
 		s.clock.Advance(24 * time.Hour)
 		want(t, "remaining on the next day", s.spend(c).Day.Remaining(), 999)
-		want(t, "remaining on the next day, another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Day.Remaining(), 999)
+		other := ratelimit.Charge{Account: 2, Key: 2, Quota: free}
+		want(t, "remaining on the next day, another account", s.spend(other).Day.Remaining(), 999)
 	})
 }
 
 func TestUnreadableHistory(t *testing.T) {
 	var failure error
-	o := ratelimit.Options{Clock: clocktest.NewManual(noon), DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) { return 5, failure }}
-	l := ratelimit.New(o)
+	used := func(context.Context, petcat.AccountID, int64) (int64, error) { return 5, failure }
+	l := ratelimit.New(ratelimit.Options{Clock: clocktest.NewManual(noon), DayUsed: used})
 	defer l.Close()
 	c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 	failure = errors.New("down")
@@ -294,7 +301,8 @@ func TestSweep(t *testing.T) {
 func TestClockIsSet(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
-		for _, step := range []time.Duration{time.Second, -time.Second, time.Hour, -time.Hour, 48 * time.Hour, -48 * time.Hour} {
+		const second, hour = time.Second, time.Hour
+		for _, step := range []time.Duration{second, -second, hour, -hour, 48 * hour, -48 * hour} {
 			for s.spend(c).Outcome == ratelimit.Allowed {
 			}
 			s.clock.Step(step)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -110,7 +109,7 @@ func (w *world) newNode() *node {
 		w: w, rand: rand.New(rand.NewPCG(w.rand.Uint64(), 0)), pending: make(map[slot]int64),
 		step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), answered: time.Now().Add(-time.Hour),
 	}
-	n.Limiter = ratelimit.New(ratelimit.Options{Clock: n, Counters: n, Logger: slog.New(slog.DiscardHandler), BanMode: petcat.BansOff})
+	n.Limiter = newShared(n, n)
 	go func() {
 		for {
 			time.Sleep(time.Second)
@@ -297,8 +296,10 @@ func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync
 		time.Sleep(time.Duration(first.RetryAfter) * time.Second)
 		again, ok := w.request(choose())
 		w.mu.Lock()
-		if ok && again.Outcome == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset && w.stepped.Before(refused.Add(-time.Minute)) {
-			w.fail("a client that waited for %d s was rejected in the same minute: %+v at %v, then %+v at %v; step %v", first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
+		same := again.Outcome == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset
+		if ok && same && w.stepped.Before(refused.Add(-time.Minute)) {
+			w.fail("a client that waited for %d s was rejected in the same minute: %+v at %v, then %+v at %v; step %v",
+				first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
 		}
 		w.mu.Unlock()
 	}
@@ -308,7 +309,9 @@ func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync
 func (w *world) disturb(end time.Time) {
 	for time.Now().Before(end) {
 		w.mu.Lock()
-		pause, what, lasts := time.Duration(w.rand.Int64N(int64(40*time.Second))), w.rand.IntN(8), time.Duration(1+w.rand.IntN(25))*time.Second
+		pause := time.Duration(w.rand.Int64N(int64(40 * time.Second)))
+		what := w.rand.IntN(8)
+		lasts := time.Duration(1+w.rand.IntN(25)) * time.Second
 		w.mu.Unlock()
 		time.Sleep(pause)
 		w.mu.Lock()
@@ -387,12 +390,21 @@ func (w *world) setBack() {
 func simulate(seed uint64) (w *world) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w = &world{
-		rand: r, quota: petcat.Quota{PerMinute: 20, PerDay: int64(60 + r.IntN(100))},
-		spent: make(map[petcat.AccountID]petcat.QuotaCount), history: make(map[slot]int64), faults: make(map[int64]bool), emptied: make(map[int64]int64),
-		lost: make(map[slot]int64), memory: make(map[slotOf]int64), admitted: make(map[slot]int64), days: make(map[slot]int64), refused: make(map[slot]int64),
+		rand:     r,
+		quota:    petcat.Quota{PerMinute: 20, PerDay: int64(60 + r.IntN(100))},
+		spent:    make(map[petcat.AccountID]petcat.QuotaCount),
+		history:  make(map[slot]int64),
+		faults:   make(map[int64]bool),
+		emptied:  make(map[int64]int64),
+		lost:     make(map[slot]int64),
+		memory:   make(map[slotOf]int64),
+		admitted: make(map[slot]int64),
+		days:     make(map[slot]int64),
+		refused:  make(map[slot]int64),
 	}
 	// Some schedules start shortly before midnight.
-	time.Sleep(time.Until(time.Now().Truncate(24 * time.Hour).Add(24*time.Hour - time.Duration(r.IntN(2))*3*time.Minute)))
+	midnight := time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
+	time.Sleep(time.Until(midnight.Add(-time.Duration(r.IntN(2)) * 3 * time.Minute)))
 	for range 1 + r.IntN(4) {
 		w.nodes = append(w.nodes, w.newNode())
 	}
@@ -443,7 +455,8 @@ func (w *world) check(healthy bool) {
 	}
 	for at := range w.refused {
 		if n := w.admitted[at]; !w.faults[at.index] && n != w.quota.PerMinute {
-			w.fail("in minute %d without faults, requests were rejected and %d were admitted, want %d", at.index, n, w.quota.PerMinute)
+			w.fail("in minute %d without faults, requests were rejected and %d were admitted, want %d",
+				at.index, n, w.quota.PerMinute)
 		}
 	}
 }

@@ -3,37 +3,38 @@ package ratelimit
 import (
 	"errors"
 	"testing"
-	"time"
 )
 
 func TestState(t *testing.T) {
-	const second = int64(time.Second)
+	// A call is sent at 2 and fails; then there is silence from quiet to over.
+	const quiet, over = 2 + int64(silence), 2 + int64(silence+trust)
 	type event = func(state) state
 	answer := func(now int64) event { return func(s state) state { return s.answer(now) } }
 	failure := func(sent int64) event { return func(s state) state { return s.failure(sent) } }
 	at := func(now int64) event { return func(s state) state { return s.at(now) } }
+	type events = []event
 	for name, c := range map[string]struct {
-		events []event
+		events events
 		want   state
 	}{
-		"time passes":                       {[]event{at(100 * second)}, state{phase: answering}},
-		"an answer":                         {[]event{answer(5 * second)}, state{phase: answering, answered: 5 * second}},
-		"an older answer":                   {[]event{answer(5), answer(4)}, state{phase: answering, answered: 5}},
-		"a failed call":                     {[]event{answer(1), failure(2)}, state{phase: doubtful, since: 2, answered: 1}},
-		"a later failed call":               {[]event{failure(2), failure(3)}, state{phase: doubtful, since: 2}},
-		"a failed call that was sent first": {[]event{failure(3), failure(2)}, state{phase: doubtful, since: 2}},
-		"an answer in doubt":                {[]event{failure(2), answer(3)}, state{phase: answering, answered: 3}},
-		"a failed call after that":          {[]event{failure(2), answer(3), failure(4)}, state{phase: doubtful, since: 4, answered: 3}},
-		"almost a second without answer":    {[]event{failure(2), at(second + 1)}, state{phase: doubtful, since: 2}},
-		"a second without answer":           {[]event{failure(2), at(second + 2)}, state{phase: silent, since: second + 2}},
-		"a failed call in silence":          {[]event{failure(2), at(second + 2), failure(1)}, state{phase: silent, since: second + 2}},
-		"an answer in silence":              {[]event{failure(2), at(second + 2), answer(9)}, state{phase: answering, answered: 9}},
-		"silent for 30 s":                   {[]event{failure(2), at(second + 2), at(31*second + 2)}, state{phase: silent, since: second + 2}},
-		"silent for longer":                 {[]event{failure(2), at(second + 2), at(31*second + 3)}, state{phase: down, since: second + 2}},
-		"a paused process":                  {[]event{failure(2), at(60 * second)}, state{phase: down, since: second + 2}},
-		"a failed call while down":          {[]event{failure(2), at(60 * second), failure(1)}, state{phase: down, since: second + 2}},
-		"the clock goes back while down":    {[]event{failure(2), at(60 * second), at(3)}, state{phase: down, since: second + 2}},
-		"an answer while down":              {[]event{failure(2), at(60 * second), answer(9)}, state{phase: answering, answered: 9}},
+		"time passes":                     {events{at(over)}, state{answering, 0, 0}},
+		"an answer":                       {events{answer(5)}, state{answering, 0, 5}},
+		"an older answer":                 {events{answer(5), answer(4)}, state{answering, 0, 5}},
+		"a failed call":                   {events{answer(1), failure(2)}, state{doubtful, 2, 1}},
+		"a later failed call":             {events{failure(2), failure(3)}, state{doubtful, 2, 0}},
+		"an earlier call fails later":     {events{failure(3), failure(2)}, state{doubtful, 2, 0}},
+		"an answer in doubt":              {events{failure(2), answer(3)}, state{answering, 0, 3}},
+		"a call fails after that":         {events{failure(2), answer(3), failure(4)}, state{doubtful, 4, 3}},
+		"almost a second without answer":  {events{failure(2), at(quiet - 1)}, state{doubtful, 2, 0}},
+		"a second without answer":         {events{failure(2), at(quiet)}, state{silent, quiet, 0}},
+		"a failed call in silence":        {events{failure(2), at(quiet), failure(1)}, state{silent, quiet, 0}},
+		"an answer in silence":            {events{failure(2), at(quiet), answer(9)}, state{answering, 0, 9}},
+		"silent for 30 s":                 {events{failure(2), at(quiet), at(over)}, state{silent, quiet, 0}},
+		"silent for longer":               {events{failure(2), at(quiet), at(over + 1)}, state{down, quiet, 0}},
+		"the process was paused in doubt": {events{failure(2), at(over + 1)}, state{down, quiet, 0}},
+		"a failed call while down":        {events{failure(2), at(over + 1), failure(1)}, state{down, quiet, 0}},
+		"the clock goes back":             {events{failure(2), at(over + 1), at(3)}, state{down, quiet, 0}},
+		"an answer while down":            {events{failure(2), at(over + 1), answer(9)}, state{answering, 0, 9}},
 	} {
 		var s state
 		for _, event := range c.events {
@@ -42,10 +43,13 @@ func TestState(t *testing.T) {
 		if s != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, s, c.want)
 		}
-		for phase, err := range map[phase]error{answering: nil, doubtful: nil, silent: ErrSilent, down: ErrDown} {
-			if s.phase == phase && !errors.Is(s.err(), err) {
-				t.Errorf("%s: got the error %v, want %v", name, s.err(), err)
-			}
+	}
+}
+
+func TestStateErr(t *testing.T) {
+	for phase, want := range map[phase]error{answering: nil, doubtful: nil, silent: ErrSilent, down: ErrDown} {
+		if err := (state{phase: phase}).err(); !errors.Is(err, want) {
+			t.Errorf("phase %d: got %v, want %v", phase, err, want)
 		}
 	}
 }
