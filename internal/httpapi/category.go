@@ -18,7 +18,7 @@ func (s *Server) listCategories(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
+	list, age, err := s.options.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (s *Server) getCategory(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
+	list, age, err := s.options.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 		if err != nil {
 			return nil, false, err
 		}
-		created, err := s.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
+		created, err := s.options.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
 			Account: e.caller.Account, New: n, IdempotencyKey: key, Refused: refused,
 		})
 		if err != nil {
@@ -131,7 +131,7 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	updated, err := s.Store.UpdateCategory(e.r.Context(), petcat.UpdateCategory{
+	updated, err := s.options.Store.UpdateCategory(e.r.Context(), petcat.UpdateCategory{
 		ID: id, Account: e.caller.Account, Patch: patch, Expected: expected,
 	})
 	if err != nil {
@@ -156,7 +156,11 @@ func (s *Server) deleteCategory(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	err = s.Store.DeleteCategory(e.r.Context(), petcat.DeleteCategory{ID: id, Account: e.caller.Account, Expected: expected})
+	err = s.options.Store.DeleteCategory(e.r.Context(), petcat.DeleteCategory{
+		ID:       id,
+		Account:  e.caller.Account,
+		Expected: expected,
+	})
 	if err != nil {
 		return err
 	}
@@ -193,7 +197,7 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 // freshList returns the list for evaluating the conditions of a change. A stale list is an error,
 // because the current list may meet the conditions.
 func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
-	list, age, err := s.Catalog.Current(e.r.Context(), e.Decision.Newest)
+	list, age, err := s.options.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err == nil && age > 0 {
 		err = petcat.Errorf(petcat.CodeServiceUnavailable, "the database is unavailable, so If-Match and If-None-Match cannot be checked; retry later")
 	}

@@ -25,16 +25,16 @@ const anyOrigin = "*"
 // including errors. It also responds to preflights. For other origins, it sets no CORS headers.
 // Origins are compared byte by byte, as in browsers.
 func (s *Server) crossOrigin(next handler) handler {
-	if len(s.CORSOrigins) == 0 {
+	if len(s.options.CORSOrigins) == 0 {
 		return next
 	}
-	all := slices.Contains(s.CORSOrigins, anyOrigin)
+	all := slices.Contains(s.options.CORSOrigins, anyOrigin)
 	return func(e *exchange) error {
 		h, origin := e.Header(), e.r.Header["Origin"]
 		switch {
 		case all:
 			e.set("Access-Control-Allow-Origin", anyOrigin)
-		case len(origin) == 1 && slices.Contains(s.CORSOrigins, origin[0]):
+		case len(origin) == 1 && slices.Contains(s.options.CORSOrigins, origin[0]):
 			h["Access-Control-Allow-Origin"] = origin
 			e.set("Vary", "Origin")
 		default:

@@ -132,7 +132,7 @@ func (s *Server) deprecation(o petcat.Operation) http.Header {
 		return nil
 	}
 	h := http.Header{"Deprecation": {"@" + strconv.FormatInt(o.DeprecatedAt.Unix(), 10)}}
-	page := "<" + s.PublicURL + deprecationPage
+	page := "<" + s.options.PublicURL + deprecationPage
 	link := page + `>; rel="deprecation"; type="text/html"`
 	if !o.SunsetAt.IsZero() {
 		link += ", " + page + `>; rel="sunset"; type="text/html"`

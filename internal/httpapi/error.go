@@ -65,12 +65,12 @@ func (s *Server) respondError(e *exchange, err error) {
 func (s *Server) logFailure(e *exchange, err error) {
 	attrs := []any{"request_id", e.RequestID, "operation", e.Operation, "code", e.Code, "error", err}
 	if e.Code != petcat.CodeServiceUnavailable {
-		s.Logger.ErrorContext(e.r.Context(), "request failed", attrs...)
+		s.options.Logger.ErrorContext(e.r.Context(), "request failed", attrs...)
 		return
 	}
 	// During an outage all requests fail for the same reason: one line per second is enough.
-	now := s.Clock.Read().Mono
+	now := s.options.Clock.Read().Mono
 	if next := s.nextOutageLine.Load(); now >= next && s.nextOutageLine.CompareAndSwap(next, now+int64(time.Second)) {
-		s.Logger.WarnContext(e.r.Context(), "service unavailable", attrs...)
+		s.options.Logger.WarnContext(e.r.Context(), "service unavailable", attrs...)
 	}
 }

@@ -16,10 +16,10 @@ func (s *Server) identify(next handler) handler {
 	return func(e *exchange) error {
 		credential, err := bearer(e.r)
 		if err == nil {
-			e.caller, err = s.Keyring.Identify(credential, e.start)
+			e.caller, err = s.options.Keyring.Identify(credential, e.start)
 		}
 		if errors.Is(err, keyring.ErrUnknown) && !s.hasFailedTooOften(e) {
-			e.caller, err = s.Keyring.IdentifyNew(e.r.Context(), credential, e.start)
+			e.caller, err = s.options.Keyring.IdentifyNew(e.r.Context(), credential, e.start)
 		}
 		if err != nil {
 			e.caller, e.authError = nil, err
@@ -31,7 +31,7 @@ func (s *Server) identify(next handler) handler {
 // hasFailedTooOften reports whether the client's address has used up its failed attempts. Its unknown
 // keys are then rejected at once.
 func (s *Server) hasFailedTooOften(e *exchange) bool {
-	return s.Failures.Peek(clientnet.Of(e.clientAddress())).Minute.Remaining() <= 0
+	return s.options.Failures.Peek(clientnet.Of(e.clientAddress())).Minute.Remaining() <= 0
 }
 
 // bearer returns the credential in the Authorization header (RFC 6750, section 2.1). It rejects

@@ -33,7 +33,7 @@ func (s *Server) admit(next handler) handler {
 		if e.endpoint != nil && e.endpoint.Free {
 			return s.admitFree(e, next)
 		}
-		d, err := s.Limiter.Spend(e.r.Context(), e.charge())
+		d, err := s.options.Limiter.Spend(e.r.Context(), e.charge())
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (s *Server) admit(next handler) handler {
 			e.retryAfter = d.RetryAfter
 			return rejection(d)
 		}
-		s.Charged(e.caller.Account, d.Now)
+		s.options.Charged(e.caller.Account, d.Now)
 		return next(e)
 	}
 }
@@ -55,7 +55,7 @@ func (e *exchange) charge() ratelimit.Charge {
 // admitFree calls next without charging the account. A separate bucket limits these requests. next
 // sets the rate-limit headers.
 func (s *Server) admitFree(e *exchange, next handler) error {
-	if d := s.Peeks.Take(e.caller.Account); d.Refused {
+	if d := s.options.Peeks.Take(e.caller.Account); d.Refused {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
@@ -72,7 +72,7 @@ func (s *Server) rejectUnauthenticated(e *exchange) error {
 	if code == petcat.CodeMissingAPIKey || web.StatusOf(code) != http.StatusUnauthorized {
 		return e.authError
 	}
-	d := s.Failures.Take(clientnet.Of(e.clientAddress()))
+	d := s.options.Failures.Take(clientnet.Of(e.clientAddress()))
 	e.setBucketLimits(s.addressPolicy, d)
 	if d.Refused {
 		e.retryAfter = d.RetryAfter
@@ -188,7 +188,7 @@ func (s *Server) setLimits(e *exchange, d ratelimit.Decision) {
 // refresh updates the rate-limit headers, because the request body may have taken seconds to arrive,
 // or to be discarded.
 func (s *Server) refresh(e *exchange) {
-	now := s.Clock.Read()
+	now := s.options.Clock.Read()
 	// The headers follow the limiter's clock, which may be the database's.
 	at := min(e.decided+int64(now.Since(e.start)), now.Wall)
 	switch second := at / int64(time.Second); {
@@ -209,7 +209,7 @@ func (e *exchange) setBucketLimits(p *policy, d ratelimit.BucketDecision) {
 // unavailable, they show the minute quota with 0 remaining. Without a caller, they show the
 // remaining failed attempts of the client's address.
 func (e *exchange) setOtherLimits() {
-	d := e.server.Failures.Peek(clientnet.Of(e.clientAddress()))
+	d := e.server.options.Failures.Peek(clientnet.Of(e.clientAddress()))
 	if e.caller == nil {
 		e.setBucketLimits(e.server.addressPolicy, d)
 		return
@@ -279,11 +279,11 @@ type keyUsage struct {
 
 // getUsage handles GET /usage.
 func (s *Server) getUsage(e *exchange) error {
-	key, err := s.Store.FindKey(e.r.Context(), e.caller.Key)
+	key, err := s.options.Store.FindKey(e.r.Context(), e.caller.Key)
 	if err != nil {
 		return err
 	}
-	bans, err := s.Store.BanPage(e.r.Context(), petcat.BanQuery{
+	bans, err := s.options.Store.BanPage(e.r.Context(), petcat.BanQuery{
 		Active:  time.Unix(0, e.start.Wall),
 		Account: e.caller.Account,
 		Limit:   petcat.MaxPage,
@@ -291,7 +291,7 @@ func (s *Server) getUsage(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.Limiter.Peek(e.r.Context(), e.charge())
+	d, err := s.options.Limiter.Peek(e.r.Context(), e.charge())
 	if err != nil {
 		return err
 	}

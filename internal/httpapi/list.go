@@ -81,7 +81,8 @@ func (e *exchange) linkNext(p page, after int64) {
 	if after == 0 {
 		return
 	}
-	next := "<" + e.server.PublicURL + basePath + e.path + "?" + p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10) + `>; rel="next"`
+	query := p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10)
+	next := "<" + e.server.options.PublicURL + basePath + e.path + "?" + query + `>; rel="next"`
 	e.Header()["Link"] = append(slices.Clip(e.Header()["Link"]), next)
 }
 

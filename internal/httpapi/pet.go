@@ -34,7 +34,7 @@ func (s *Server) listPets(e *exchange) error {
 	if category != 0 {
 		page.filter = "category_id=" + strconv.FormatInt(category, 10) + "&"
 	}
-	pets, err := s.Store.ListPets(e.r.Context(), petcat.PetQuery{
+	pets, err := s.options.Store.ListPets(e.r.Context(), petcat.PetQuery{
 		Category: petcat.CategoryID(category), After: petcat.PetID(page.after), Limit: page.limit + 1,
 	})
 	if err != nil {
@@ -47,14 +47,18 @@ func (s *Server) listPets(e *exchange) error {
 // createPet handles POST /pets.
 func (s *Server) createPet(e *exchange, body []byte) error {
 	return create(e, body, decodeNewPet, func(n petcat.NewPet, key petcat.IdempotencyKey) ([]byte, bool, error) {
-		created, err := s.Store.CreatePet(e.r.Context(), petcat.CreatePet{Account: e.caller.Account, New: n, IdempotencyKey: key})
+		created, err := s.options.Store.CreatePet(e.r.Context(), petcat.CreatePet{
+			Account:        e.caller.Account,
+			New:            n,
+			IdempotencyKey: key,
+		})
 		return marshal(pet(created.Pet)), created.Replayed, err
 	})
 }
 
 // getPetByID handles GET /pets/{petId}.
 func (s *Server) getPetByID(e *exchange) error {
-	found, err := s.Store.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
+	found, err := s.options.Store.FindPet(e.r.Context(), petcat.PetID(e.itemID()))
 	if err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func (s *Server) listOrders(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	orders, err := s.Store.ListOrders(e.r.Context(), petcat.OrderQuery{
+	orders, err := s.options.Store.ListOrders(e.r.Context(), petcat.OrderQuery{
 		Account: e.caller.Account, After: petcat.OrderID(page.after), Limit: page.limit + 1,
 	})
 	if err != nil {
@@ -81,7 +85,11 @@ func (s *Server) listOrders(e *exchange) error {
 // createOrder handles POST /store/orders.
 func (s *Server) createOrder(e *exchange, body []byte) error {
 	return create(e, body, decodeNewOrder, func(n petcat.NewOrder, key petcat.IdempotencyKey) ([]byte, bool, error) {
-		created, err := s.Store.CreateOrder(e.r.Context(), petcat.CreateOrder{Account: e.caller.Account, New: n, IdempotencyKey: key})
+		created, err := s.options.Store.CreateOrder(e.r.Context(), petcat.CreateOrder{
+			Account:        e.caller.Account,
+			New:            n,
+			IdempotencyKey: key,
+		})
 		return marshal(order(created.Order)), created.Replayed, err
 	})
 }

@@ -82,7 +82,7 @@ func (e *exchange) Write(p []byte) (int, error) {
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	*e = exchange{}
-	e.server, e.w, e.r, e.start = s, w, r, s.Clock.Read()
+	e.server, e.w, e.r, e.start = s, w, r, s.options.Clock.Read()
 	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestID(r)
 	e.RequestHeader = r.Header
 	e.values = make([]string, 0, 6) // a list has no more
@@ -101,7 +101,8 @@ var validRequestID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
 // and a number.
 func (s *Server) requestID(r *http.Request) string {
 	id := r.Header["X-Request-Id"]
-	if len(id) > 0 && s.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr)) && validRequestID.MatchString(id[0]) {
+	if len(id) > 0 && s.options.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr)) &&
+		validRequestID.MatchString(id[0]) {
 		return id[0]
 	}
 	return s.instance + strconv.FormatUint(s.requests.Add(1), 36)
@@ -116,9 +117,9 @@ func (s *Server) record(next handler) handler {
 		if e.caller != nil {
 			e.Account, e.Key = e.caller.Account, e.caller.Key
 		}
-		e.Duration = s.Clock.Read().Since(e.start)
+		e.Duration = s.options.Clock.Read().Since(e.start)
 		e.clientAddress()
-		s.Observe(&e.Record)
+		s.options.Observe(&e.Record)
 		if e.broken {
 			panic(http.ErrAbortHandler)
 		}
@@ -141,7 +142,7 @@ func (s *Server) recover(next handler) handler {
 // clientAddress returns the address of the client; see [clientnet.Proxies.Client].
 func (e *exchange) clientAddress() netip.Addr {
 	if !e.Address.IsValid() {
-		e.Address = e.server.TrustedProxies.Client(e.r.RemoteAddr, e.r.Header)
+		e.Address = e.server.options.TrustedProxies.Client(e.r.RemoteAddr, e.r.Header)
 	}
 	return e.Address
 }

@@ -54,16 +54,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // document serves the customer's pages and the documents. Other paths outside /v1 are 404.
 func (s *Server) document(e *exchange) error {
-	if s.Account != nil && (e.Path == "/account" || strings.HasPrefix(e.Path, "/account/")) {
+	if s.options.Account != nil && (e.Path == "/account" || strings.HasPrefix(e.Path, "/account/")) {
 		e.setOtherLimits()
-		s.Account.ServeHTTP(e, e.r)
+		s.options.Account.ServeHTTP(e, e.r)
 		return nil
 	}
-	h, ok := s.Documents[e.Path]
+	h, ok := s.options.Documents[e.Path]
 	if !ok {
 		// A document whose path ends with a slash serves all paths below it.
 		if i := strings.IndexByte(strings.TrimPrefix(e.Path, "/"), '/'); i >= 0 {
-			h, ok = s.Documents[e.Path[:i+2]]
+			h, ok = s.options.Documents[e.Path[:i+2]]
 		}
 	}
 	if !ok {

@@ -93,7 +93,7 @@ type Options struct {
 
 // Server is the API as an http.Handler. Use [New].
 type Server struct {
-	Options
+	options Options
 
 	api, outside handler
 	routes       map[string]*route // by path below /v1; {} is a parameter at the end
@@ -113,7 +113,7 @@ type Server struct {
 func New(o Options) *Server {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 64<<20)
 	s := &Server{
-		Options:       o,
+		options:       o,
 		bodies:        newBodyMemory(o.BodyBytes),
 		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
