@@ -28,7 +28,7 @@ type AccessChange struct {
 }
 
 // ManagementStore has the data that operators manage.
-type ManagementStore interface { //nolint:interfacebloat // a sum of small ones
+type ManagementStore interface {
 	AccountStore
 	KeyStore
 	AccessStore

@@ -78,7 +78,7 @@ func postgresPrograms() (string, error) {
 // the owner of a directory. It returns nil unless this process is root, which PostgreSQL rejects.
 func unprivileged(dir string) (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
-		return nil, nil //nolint:nilnil // this user may run it
+		return nil, nil // this user may run it
 	}
 	u, err := user.Lookup("postgres")
 	if err != nil {

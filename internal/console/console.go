@@ -30,7 +30,7 @@ import (
 )
 
 // Store is the part of the store that the console uses.
-type Store interface { //nolint:interfacebloat // a sum of small ones
+type Store interface {
 	pages.Store
 	petcat.ManagementStore
 	petcat.CategoryStore

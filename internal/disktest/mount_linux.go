@@ -154,7 +154,7 @@ func (n *node) Link(ctx context.Context, target fs.InodeEmbedder, name string, o
 	if n.file.names[name] != nil {
 		return nil, syscall.EEXIST
 	}
-	f := target.(*node).file //nolint:forcetypeassert // all nodes are ours
+	f := target.(*node).file // all nodes are ours
 	if errno := n.disk.rename(n.file, renaming{name: f}); errno != 0 {
 		return nil, errno
 	}
@@ -194,7 +194,7 @@ const renameNoReplace = 1
 
 // Rename implements [fs.NodeRenamer]. Between directories it is not atomic.
 func (n *node) Rename(_ context.Context, name string, newParent fs.InodeEmbedder, newName string, flags uint32) syscall.Errno {
-	to := newParent.(*node) //nolint:forcetypeassert // all nodes are ours
+	to := newParent.(*node) // all nodes are ours
 	n.disk.mu.Lock()
 	defer n.disk.mu.Unlock()
 	f := n.file.names[name]

@@ -19,7 +19,7 @@ func TestChangeIsShallow(t *testing.T) {
 	var stack []string
 	record := func(*driversqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 		stack = functions()
-		return nil, nil //nolint:nilnil // SQL's NULL
+		return nil, nil // SQL's NULL
 	}
 	if err := driversqlite.RegisterScalarFunction("record_stack", 0, record); err != nil {
 		t.Fatal(err)

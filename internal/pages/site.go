@@ -23,7 +23,7 @@ import (
 )
 
 // Store is the part of the store that both sites use.
-type Store interface { //nolint:interfacebloat // a sum of small ones
+type Store interface {
 	petcat.SessionStore
 	petcat.KeyStore
 	FindAccount(ctx context.Context, ref string) (petcat.Account, error)

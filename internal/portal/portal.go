@@ -23,7 +23,7 @@ import (
 )
 
 // Store is the part of the store that customers may read and change.
-type Store interface { //nolint:interfacebloat // a sum of small ones
+type Store interface {
 	pages.Store
 	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
 	RequestPlan(

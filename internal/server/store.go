@@ -18,7 +18,7 @@ import (
 )
 
 // Store is the data of a deployment, in one database.
-type Store interface { //nolint:interfacebloat // a sum of small ones
+type Store interface {
 	httpapi.Store
 	console.Store
 	petcat.ManagementStore

@@ -21,7 +21,7 @@ import (
 )
 
 // Store is the interface of all stores.
-type Store interface { //nolint:interfacebloat // a sum of small interfaces
+type Store interface {
 	petcat.CategoryStore
 	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
 	petcat.PetStore
