@@ -88,28 +88,52 @@ func TestServerWaitsForReadersOfOldLog(t *testing.T) {
 	}
 }
 
-// TestLogStaysSmall: a long log is moved into the database and started again; if a reader keeps it,
-// when the reader ends.
-func TestLogStaysSmall(t *testing.T) {
-	s := openAt(t, t.TempDir(), Options{Serving: true})
-	defer closeNow(t, s)
+// page is the size of a page in bytes.
+const page = 4096
+
+// createPages creates categories that need at least a number of pages, in one group.
+func createPages(t *testing.T, s *stored, pages int) {
+	t.Helper()
 	name, description := "Dogs", strings.Repeat("d", petcat.MaxCategoryDescription)
 	n, err := petcat.ParseNewCategory(&name, &description)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const page = 4096
+	group := make([]*store.Create, pages)
+	for i := range group {
+		group[i] = &store.Create{Account: 1, New: n}
+	}
+	if err := s.create(group); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLongLogIsMoved: the log is moved into the database when it has a thousand pages, not earlier.
+func TestLongLogIsMoved(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{Serving: true})
+	defer closeNow(t, s)
+	before := fileSize(s.path)
+	for fileSize(s.path) == before {
+		createPages(t, s, 1)
+		if size := s.WALBytes(); size > 1100*page {
+			t.Fatalf("the log has %d bytes and was not moved", size)
+		}
+	}
+	if size := s.WALBytes(); size < 1000*page {
+		t.Errorf("the log was moved at %d bytes, want %d", size, 1000*page)
+	}
+}
+
+// TestLogStaysSmall: a long log is moved into the database and started again; if a reader keeps it,
+// when the reader ends.
+func TestLogStaysSmall(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{Serving: true})
+	defer closeNow(t, s)
 	// fill writes at least that many pages, in groups of a hundredth of the maximum log.
 	fill := func(pages int) {
 		t.Helper()
 		for range pages * 100 / logPages {
-			group := make([]*store.Create, logPages/100)
-			for i := range group {
-				group[i] = &store.Create{Account: 1, New: n}
-			}
-			if err := s.create(group); err != nil {
-				t.Fatal(err)
-			}
+			createPages(t, s, logPages/100)
 		}
 	}
 	fill(3 * logPages)

@@ -286,3 +286,38 @@ func TestLongPath(t *testing.T) {
 	_, err := tryOpen(t, filepath.Join(t.TempDir(), part, part, part, part, part), Options{})
 	wantOpenError(t, err, "choose a shorter one")
 }
+
+// TestIntegrity: the check finds an index that misses a row, which no query reports.
+func TestIntegrity(t *testing.T) {
+	path := filepath.Join(filled(t), database)
+	check := func() []string {
+		t.Helper()
+		f, err := EditFile(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		findings, err := f.Integrity()
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return findings
+	}
+	if findings := check(); len(findings) > 0 {
+		t.Fatalf("a whole file has the findings %q", findings)
+	}
+	execute(t, path, `PRAGMA writable_schema = ON;
+		CREATE TABLE hidden AS SELECT * FROM sqlite_schema WHERE name = 'account_name';
+		DELETE FROM sqlite_schema WHERE name = 'account_name'`)
+	execute(t, path, `INSERT INTO accounts (name, plan, per_minute, per_day, created_at, revision)
+		VALUES ('zoo', 'free', 60, 1000, 0, 0)`)
+	execute(t, path, `PRAGMA writable_schema = ON;
+		INSERT INTO sqlite_schema SELECT * FROM hidden;
+		DROP TABLE hidden`)
+	want := []string{
+		"the file is damaged: wrong # of entries in index account_name",
+		"the file is damaged: row 1 missing from index account_name",
+	}
+	if diff := cmp.Diff(want, check()); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}

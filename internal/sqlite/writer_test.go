@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"petcat"
 	"petcat/internal/store"
@@ -93,30 +95,33 @@ func TestRecoveryFromLockedDatabase(t *testing.T) {
 	wantNames(t, s, "after")
 }
 
-// TestBusyServerLetsOthersWrite: other processes can write while a server always has writes.
+// TestBusyServerLetsOthersWrite: another process, which tries once a millisecond, gets the lock from a
+// server that always has a transaction of a millisecond open.
 func TestBusyServerLetsOthersWrite(t *testing.T) {
-	dir := t.TempDir()
-	s, other := openAt(t, dir, Options{Serving: true}), openAt(t, dir, Options{})
-	defer closeNow(t, s)
-	defer closeNow(t, other)
-	var busy sync.WaitGroup
-	var done atomic.Bool
-	for range 8 {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, other := openAt(t, dir, Options{Serving: true}), openAt(t, dir, Options{})
+		defer closeNow(t, s)
+		defer closeNow(t, other)
+		var busy sync.WaitGroup
+		defer busy.Wait()
+		var done atomic.Bool
+		defer done.Store(true)
 		busy.Go(func() {
 			for !done.Load() {
-				if err := s.Change(t.Context(), "keep busy", func(*store.Tx) error { return nil }); err != nil {
+				keepBusy := func(*store.Tx) error { time.Sleep(time.Millisecond); return nil }
+				if err := s.Change(t.Context(), "keep busy", keepBusy); err != nil {
 					t.Error(err)
 					return
 				}
 			}
 		})
-	}
-	other.writer.tries = 30_000
-	for range 3 {
-		create(t, other, "Dogs")
-	}
-	done.Store(true)
-	busy.Wait()
+		time.Sleep(time.Millisecond / 2) // in the middle of a transaction, as all attempts from now on
+		other.writer.tries = 1 + int((pause+pauseEvery)/time.Millisecond)
+		for range 3 {
+			create(t, other, "Dogs")
+		}
+	})
 }
 
 func TestRemovedOrReplacedFileStopsTheWriter(t *testing.T) {
