@@ -25,6 +25,13 @@ type Dir struct {
 	database string // the database file, with links resolved
 }
 
+// isLink reports whether a path is a symbolic link. A file that another process has just created is
+// not.
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
 // Open opens a directory and checks that it is writable. It creates a missing one if mayCreate
 // is true; otherwise the directory must contain a database. It returns a [petcat.UnusableError].
 func Open(path string, mayCreate bool) (*Dir, error) {
@@ -34,7 +41,7 @@ func Open(path string, mayCreate bool) (*Dir, error) {
 	gone := errors.Is(missing, fs.ErrNotExist)
 	if target, err := filepath.EvalSymlinks(d.database); err == nil {
 		d.database = target
-	} else if _, err := os.Lstat(d.database); gone && err == nil { // the lock would be beside the link
+	} else if gone && isLink(d.database) { // the lock would be beside the link
 		return nil, petcat.Unusablef(nil, "%s is a link to a file that does not exist; check whether the file's disk is mounted, or remove the link", d.database)
 	}
 	// A copy to a full disk leaves an empty file, and so does a first start that was killed.

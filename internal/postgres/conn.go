@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -74,7 +75,11 @@ func (c *conn) commit() error {
 	committing := false
 	c.queue("commit").Fn = func(results pgx.BatchResults) error {
 		committing = true // all queued statements succeeded
-		_, err := results.Exec()
+		tag, err := results.Exec()
+		if err == nil && tag.String() != "COMMIT" { // a statement had failed before
+			committing = false
+			return errRolledBack
+		}
 		return err
 	}
 	marks := c.to.PgConn().CustomData()
@@ -83,11 +88,14 @@ func (c *conn) commit() error {
 	if err == nil && marks[waitCanceled] != nil {
 		err = &connError{errNotReplicated, lost}
 	}
-	if err != nil && (committing || sqlState(err) == "") {
+	if err != nil && !errors.Is(err, errRolledBack) && (committing || sqlState(err) == "") {
 		return &commitError{fmt.Errorf("commit: %w", err)}
 	}
 	return err
 }
+
+// errRolledBack: an operation ignored the error of a statement, and PostgreSQL rolled back.
+var errRolledBack = errors.New("the transaction was rolled back, because a statement had failed")
 
 // waitCanceled is set on a connection if a commit stopped waiting for a synchronous standby. The
 // server then reports success and sends a warning.

@@ -132,7 +132,7 @@ func (s *DB) commitGroup(group []*store.Create) error {
 	if err != nil {
 		return err
 	}
-	defer t.Rollback()
+	defer func() { _ = t.Rollback() }()
 	if err := t.tx.CreateAll(group); err != nil {
 		return err
 	}

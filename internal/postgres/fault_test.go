@@ -274,6 +274,24 @@ func TestUnknownOutcomes(t *testing.T) {
 }
 
 // TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable, too.
+// TestIgnoredError: a transaction whose operation ignores the error of a statement does not commit.
+func TestIgnoredError(t *testing.T) {
+	s := openAt(t, server.Database(t), Options{})
+	defer closeNow(t, s)
+	err := s.Change(t.Context(), "ignore", func(tx *store.Tx) error {
+		for range 2 {
+			_, _ = tx.Exec(`INSERT INTO meta (name, value) VALUES ('twice', '')`)
+		}
+		return nil
+	})
+	if err == nil || errors.Is(err, petcat.ErrOutcomeUnknown) {
+		t.Errorf("got %v, want that nothing was committed", err)
+	}
+	if err := s.SetNote(t.Context(), "next", "x"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTimeoutBetweenStatements(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)

@@ -17,8 +17,7 @@
 //
 // While the database is unavailable, every operation fails with service_unavailable, within
 // seconds at first and then immediately; it recovers by itself. If the connection of a write
-// breaks, its outcome is unknown. The write is not retried here: its error says that the caller
-// may retry it with the same Idempotency-Key.
+// breaks, its outcome is unknown. The write is not retried here: its error says so.
 package postgres
 
 import (

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -106,9 +107,9 @@ func (t *transaction) Commit() error {
 	if t.ended {
 		return fmt.Errorf("postgres: %s: the transaction has ended", t.doing)
 	}
-	t.ended = true
 	defer t.cancel()
 	err := t.tx.Finish()
+	t.ended = true
 	if err == nil {
 		err = t.conn.commit()
 	}
@@ -120,22 +121,27 @@ func (t *transaction) Commit() error {
 }
 
 // Rollback implements [store.Ending].
-func (t *transaction) Rollback() {
+func (t *transaction) Rollback() error {
 	if t.ended {
-		return
+		return nil
 	}
 	t.ended = true
 	defer t.cancel()
 	_ = t.undo(t.failed)
+	return nil
 }
 
-// undo rolls back, and gives the connection back after a use that ended with err.
+// undo rolls back, and gives the connection back after a use that ended with err. It reports a
+// rollback without an answer to the breaker, too.
 func (t *transaction) undo(err error) error {
-	_, _ = t.leased.Exec(t.ctx, "rollback") // if that fails, the connection is closed
-	err = release(t.ctx, t.leased, err)
-	t.db.writes.report(t.ctx, err)
-	t.db.noteFull(err)
-	return err
+	_, unanswered := t.leased.Exec(t.ctx, "rollback") // if that fails, the connection is closed
+	used := release(t.ctx, t.leased, cmp.Or(err, unanswered))
+	t.db.writes.report(t.ctx, used)
+	t.db.noteFull(used)
+	if err == nil {
+		return nil
+	}
+	return used
 }
 
 // watched is the connection of a transaction. It returns errors of the domain.
@@ -152,19 +158,44 @@ func (w watched) note(err error) error {
 	return translate(used(w.ctx, w.to.IsClosed(), err), w.of.doing)
 }
 
+// usable returns an error if no other statement may run.
+func (w watched) usable() error {
+	if w.of.ended {
+		return fmt.Errorf("postgres: %s: the transaction has ended", w.of.doing)
+	}
+	return nil
+}
+
+// Run implements [store.Conn].
+func (w watched) Run(query string, args ...any) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	return w.conn.Run(query, args...)
+}
+
 // Exec implements [store.Conn].
 func (w watched) Exec(query string, args ...any) (int64, error) {
+	if err := w.usable(); err != nil {
+		return 0, err
+	}
 	n, err := w.conn.Exec(query, args...)
 	return n, w.note(err)
 }
 
 // Query implements [store.Conn].
 func (w watched) Query(row func(store.Scan) error, query string, args ...any) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
 	return w.note(w.conn.Query(row, query, args...))
 }
 
 // QueryEach implements [store.Conn].
 func (w watched) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
 	return w.note(w.conn.QueryEach(row, query, args))
 }
 

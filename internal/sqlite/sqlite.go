@@ -126,7 +126,7 @@ func (s *DB) prepare(ctx context.Context) error {
 	}
 	// The mode is stored in the file. busy_timeout does not apply to processes that change it at
 	// the same time.
-	return s.whileLocked(func() error {
+	return s.whileLocked(ctx, func() error {
 		_, err := s.writes.ExecContext(ctx, "PRAGMA journal_mode = WAL")
 		return err
 	})
@@ -176,7 +176,7 @@ func (s *DB) writeError(err error, doing string) error {
 	switch {
 	case stops(err):
 		err = fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)
-		return store.Unavailable("writes are temporarily unavailable, and this one may have happened; retry it later with the same Idempotency-Key", err)
+		return store.Unavailable("writes are unavailable, and this one may have happened; check before you retry", err)
 	case errors.Is(err, errStopped):
 		return store.Unavailable("nothing can be stored at the moment; retry later", err)
 	default:
@@ -245,15 +245,24 @@ func (s *DB) Check(ctx context.Context) error {
 	return s.translate(err, "check")
 }
 
-// tryToWrite writes a page.
-func (s *DB) tryToWrite(ctx context.Context) error {
+const tryWrite = `
+	INSERT INTO meta (name, value) VALUES ('write_check', $1)
+	ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+// tryToWrite writes a row. SQLite writes nothing to the disk if the value is the same as before.
+func (s *DB) tryToWrite(ctx context.Context) (err error) {
 	w, err := s.BeginWrite(ctx, "try to write")
 	if err != nil {
 		return err
 	}
-	defer w.Rollback()
-	if err := w.Run(`UPDATE counter SET revision = revision`); err != nil {
+	defer w.End(&err)
+	now := s.options.Clock.Read().Time()
+	if err := w.Run(tryWrite, now.Format(time.RFC3339Nano)); err != nil {
 		return err
 	}
-	return w.Commit()
+	if err := w.Commit(); err != nil {
+		return err
+	}
+	s.refused.Store(false)
+	return nil
 }

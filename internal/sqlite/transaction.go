@@ -40,7 +40,7 @@ func (s *DB) Begin(ctx context.Context, w store.Work) (*store.Tx, error) {
 }
 
 func (t *transaction) begin() error {
-	in, err := t.db.join()
+	in, err := t.db.join(t.ctx)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,7 @@ func (t *transaction) Commit() error {
 	if t.ended {
 		return fmt.Errorf("sqlite: %s: the transaction has ended", t.doing)
 	}
-	t.ended = true
-	err := t.keep()
+	err := t.keep(1)
 	t.db.writer.give()
 	if err != nil {
 		return t.db.writeError(err, t.doing)
@@ -67,14 +66,20 @@ func (t *transaction) Commit() error {
 	case <-t.in.done:
 		return t.db.writeError(t.in.err, t.doing)
 	case <-t.ctx.Done():
+	}
+	select {
+	case <-t.in.done: // if both are, the outcome is known
+		return t.db.writeError(t.in.err, t.doing)
+	default:
 		return t.db.writeError(fmt.Errorf("%w: %w", groupcommit.ErrAbandoned, context.Cause(t.ctx)), t.doing)
 	}
 }
 
-// keep adds the changes to the file's transaction. The first caller that does so starts the commit,
+// keep adds n changes to the file's transaction. The first caller that does so starts the commit,
 // which waits behind the callers that are waiting for the writer: one sync makes the changes of all
 // of them durable.
-func (t *transaction) keep() error {
+func (t *transaction) keep(n int) error {
+	t.ended = true
 	if t.broken == nil {
 		_, t.broken = t.in.tx.Exec("RELEASE operation")
 	}
@@ -82,21 +87,36 @@ func (t *transaction) keep() error {
 		return t.db.end(t.in, t.broken)
 	}
 	t.in.tx.Continue(t.tx)
-	t.in.size++
-	if t.in.size == 1 {
+	if t.in.size == 0 {
 		t.db.writer.commits.Go(func() { t.db.commitLater(t.in) })
 	}
+	t.in.size += n
 	return nil
 }
 
-// Rollback implements [store.Ending]. After an error that is not only a statement's, the file's
-// transaction ends with it, so that [DB.Failed] is closed before the caller returns the error.
-func (t *transaction) Rollback() {
+// Rollback implements [store.Ending].
+func (t *transaction) Rollback() error {
 	if t.ended {
-		return
+		return nil
 	}
+	t.undo()
+	shared := t.in.size > 0
+	t.db.writer.give()
+	if !shared {
+		return nil
+	}
+	select {
+	case <-t.in.done:
+		return t.db.writeError(t.in.err, t.doing)
+	case <-t.ctx.Done():
+		return nil // the caller has left
+	}
+}
+
+// undo undoes the changes. After an error that is not only a statement's, the file's transaction ends
+// with it, so that [DB.Failed] is closed before the caller returns the error.
+func (t *transaction) undo() {
 	t.ended = true
-	defer t.db.writer.give()
 	if t.broken == nil {
 		_, t.broken = t.in.tx.Exec("ROLLBACK TO operation")
 	}
@@ -107,7 +127,7 @@ func (t *transaction) Rollback() {
 	case t.broken != nil:
 		_ = t.db.end(t.in, t.broken)
 	case t.in.size == 0:
-		t.db.undo(t.in)
+		t.db.abandon(t.in)
 	}
 }
 
@@ -129,10 +149,18 @@ func (c writerConn) note(err error) error {
 	return c.of.db.writeError(WithCause(err, c.of.db.path), c.of.doing)
 }
 
+// usable returns an error if no other statement may run.
+func (c writerConn) usable() error {
+	if c.of.ended {
+		return fmt.Errorf("sqlite: %s: the transaction has ended", c.of.doing)
+	}
+	return c.note(c.of.broken)
+}
+
 // Exec implements [store.Conn].
 func (c writerConn) Exec(query string, args ...any) (int64, error) {
-	if c.of.broken != nil {
-		return 0, c.note(c.of.broken)
+	if err := c.usable(); err != nil {
+		return 0, err
 	}
 	n, err := c.Conn.Exec(query, args...)
 	return n, c.note(err)
@@ -146,16 +174,16 @@ func (c writerConn) Run(query string, args ...any) error {
 
 // Query implements [store.Conn].
 func (c writerConn) Query(row func(store.Scan) error, query string, args ...any) error {
-	if c.of.broken != nil {
-		return c.note(c.of.broken)
+	if err := c.usable(); err != nil {
+		return err
 	}
 	return c.note(c.Conn.Query(row, query, args...))
 }
 
 // QueryEach implements [store.Conn].
 func (c writerConn) QueryEach(row func(int, store.Scan) error, query string, args [][]any) error {
-	if c.of.broken != nil {
-		return c.note(c.of.broken)
+	if err := c.usable(); err != nil {
+		return err
 	}
 	return c.note(c.Conn.QueryEach(row, query, args))
 }

@@ -102,9 +102,87 @@ func TestReplayIsDurable(t *testing.T) {
 		if err := os.Rename(path, path+".old"); err != nil { // the commit notices it
 			t.Fatal(err)
 		}
-		first.Rollback()
+		_ = first.Rollback()
 		callers.Wait()
 	})
+}
+
+// TestRejectionSharesCommit: a caller that was rejected because of a change that shares its commit
+// fails with that commit.
+func TestRejectionSharesCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := openAt(t, dir, Options{})
+		defer func() { _ = s.Close() }()
+		id := create(t, s, "Dogs").ID
+		first, err := s.Begin(t.Context(), store.Work{Doing: "hold the writer"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var callers sync.WaitGroup
+		for range 2 {
+			callers.Go(func() {
+				err := s.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: id, By: "cli:test"})
+				wantUnavailable(t, err)
+			})
+		}
+		synctest.Wait()
+		path := filepath.Join(dir, database)
+		if err := os.Rename(path, path+".old"); err != nil { // the commit notices it
+			t.Fatal(err)
+		}
+		_ = first.Rollback()
+		callers.Wait()
+	})
+}
+
+// TestBadCreateFailsAlone: a create that the database rejects fails alone, and so do neither the other
+// creates of its group nor the changes that share its commit.
+func TestBadCreateFailsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := openAt(t, dir, Options{})
+		defer closeNow(t, s)
+		execute(t, filepath.Join(dir, database), `CREATE TRIGGER reject BEFORE INSERT ON categories
+			WHEN new.name = 'Bad' BEGIN SELECT RAISE(ABORT, 'bad row'); END`)
+		first, err := s.Begin(t.Context(), store.Work{Doing: "hold the writer"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			if err := s.SetNote(t.Context(), "test", "x"); err != nil {
+				t.Errorf("a change: %v", err)
+			}
+		})
+		synctest.Wait()
+		for _, name := range []string{"Good", "Bad", "Better"} {
+			callers.Go(func() {
+				_, err := tryCreate(t.Context(), t, s, name, "")
+				if failed := err != nil; failed != (name == "Bad") {
+					t.Errorf("%s: %v", name, err)
+				}
+			})
+		}
+		synctest.Wait()
+		_ = first.Rollback()
+		callers.Wait()
+	})
+}
+
+// TestEndedTransaction: after its end, a transaction runs no statement, because another caller may have
+// the connection.
+func TestEndedTransaction(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	tx, err := s.Begin(t.Context(), store.Work{Doing: "end"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = tx.Rollback()
+	if err := tx.Run(`INSERT INTO meta (name, value) VALUES ('late', '')`); err == nil {
+		t.Error("a statement ran after the rollback")
+	}
 }
 
 // TestCallerLeavesBeforeBegin: the change of a caller that leaves while it waits for the writer is
@@ -116,7 +194,7 @@ func TestCallerLeavesBeforeBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer first.Rollback()
+	defer func() { _ = first.Rollback() }()
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	_, err = s.Begin(left, store.Work{Doing: "left"})

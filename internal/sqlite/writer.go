@@ -23,6 +23,7 @@ type writer struct {
 	open   *fileTx       // the transaction of the file; nil if there is none
 	file   os.FileInfo   // the database file when the store was opened
 	tries  int           // maximum attempts to lock the database, one per millisecond
+	locked bool          // another process held the lock at the end of the last attempts
 	ended  clock.Reading // end of the last transaction of the file
 	paused clock.Reading // last time when other processes could take the lock
 	moved  int           // pages of the log at the last attempt to move it
@@ -30,6 +31,9 @@ type writer struct {
 
 // take waits for the writer, or until ctx ends.
 func (w *writer) take(ctx context.Context) error {
+	if ctx.Err() != nil { // select would choose at random
+		return context.Cause(ctx)
+	}
 	select {
 	case w.taken <- struct{}{}:
 		return nil
@@ -56,8 +60,9 @@ type fileTx struct {
 // errStopped is the error of writes after a failure of the disk.
 var errStopped = errors.New("writing stopped for good after a disk failure")
 
-// join returns the open transaction of the file, or begins one.
-func (s *DB) join() (*fileTx, error) {
+// join returns the open transaction of the file, or begins one. It waits for other processes no
+// longer than ctx.
+func (s *DB) join(ctx context.Context) (*fileTx, error) {
 	w := &s.writer
 	if s.Err() != nil {
 		return nil, errStopped
@@ -65,7 +70,7 @@ func (s *DB) join() (*fileTx, error) {
 	if w.open != nil {
 		return w.open, nil
 	}
-	if err := s.begin(); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return nil, s.note(fmt.Errorf("begin: %w", err))
 	}
 	t := &fileTx{begun: s.options.Clock.Read(), done: make(chan struct{})}
@@ -86,12 +91,33 @@ func (s *DB) join() (*fileTx, error) {
 func (s *DB) create(group []*store.Create) error {
 	_ = s.writer.take(s.life)
 	defer s.writer.give()
-	t, err := s.join()
-	if err != nil {
+	err := s.createTogether(group)
+	if err == nil || kindOf(err) != statement || len(group) == 1 || s.Err() != nil {
 		return err
 	}
-	t.size += len(group)
-	return s.end(t, t.tx.CreateAll(group))
+	// One of them is wrong, and the others must not fail with it.
+	for i, c := range group {
+		if alone := s.createTogether(group[i : i+1]); alone != nil {
+			c.Outcome = alone
+		}
+	}
+	return nil
+}
+
+// createTogether adds creates and commits, together with the transactions that wait for a commit.
+func (s *DB) createTogether(group []*store.Create) error {
+	t := &transaction{db: s, ctx: s.life, doing: "create"}
+	if err := t.begin(); err != nil {
+		return err
+	}
+	if err := t.tx.CreateAll(group); err != nil {
+		t.undo()
+		return err
+	}
+	if err := t.keep(len(group)); err != nil {
+		return err
+	}
+	return s.end(t.in, nil)
 }
 
 // commitLater commits a transaction of the file, unless it has ended.
@@ -122,8 +148,8 @@ func (s *DB) end(t *fileTx, err error) error {
 	return t.err
 }
 
-// undo undoes the transaction of the file, which nobody has committed.
-func (s *DB) undo(t *fileTx) {
+// abandon undoes the transaction of the file, to which nobody has added changes.
+func (s *DB) abandon(t *fileTx) {
 	if _, err := s.writer.conn.Exec("ROLLBACK"); err != nil {
 		_ = s.note(err)
 	}
@@ -136,13 +162,15 @@ func (s *DB) close(t *fileTx) {
 	close(t.done)
 }
 
-// note notes what an error of the file, or success, shows about the disk, and returns it.
+// note notes what an error of the file shows about the disk, and returns it.
 func (s *DB) note(err error) error {
 	err = WithCause(err, s.path)
-	kind := kindOf(err)
-	s.refused.Store(kind == noRoom || kind == unwritable)
-	if stops(err) {
+	switch kindOf(err) {
+	case noRoom, unwritable:
+		s.refused.Store(true)
+	case damaged, failing:
 		s.stop(err)
+	default:
 	}
 	return err
 }
@@ -159,6 +187,9 @@ func (s *DB) commit(t *fileTx) error {
 			err = fmt.Errorf("commit: %w: %w", errUncertain, err)
 		}
 		return err
+	}
+	if t.tx.Changed() { // it has written to the disk
+		s.refused.Store(false)
 	}
 	changed := t.tx.ChangedCategories()
 	if len(changed) > 0 && s.options.CategoriesCommitted != nil {
@@ -185,7 +216,7 @@ const (
 )
 
 // begin begins a transaction with the write lock of the database.
-func (s *DB) begin() error {
+func (s *DB) begin(ctx context.Context) error {
 	w := &s.writer
 	switch now := s.options.Clock.Read(); {
 	case now.Since(w.ended) >= pause:
@@ -194,17 +225,25 @@ func (s *DB) begin() error {
 		time.Sleep(pause)
 		w.paused = s.options.Clock.Read()
 	}
-	return s.whileLocked(func() error {
+	return s.whileLocked(ctx, func() error {
 		_, err := w.conn.Exec("BEGIN IMMEDIATE")
 		return err
 	})
 }
 
-// whileLocked retries fn while another process holds the lock. SQLite's busy handler backs off, and
-// would miss the pauses of a busy server.
-func (s *DB) whileLocked(fn func() error) error {
+// whileLocked retries fn while another process holds the lock, until ctx ends. SQLite's busy handler
+// backs off, and would miss the pauses of a busy server. After it has failed, callers try once each
+// until one succeeds: they have already waited in line.
+func (s *DB) whileLocked(ctx context.Context, fn func() error) error {
+	w := &s.writer
+	tries := w.tries
+	if w.locked {
+		tries = 1
+	}
 	for try := 1; ; try++ {
-		if err := fn(); kindOf(err) != locked || try == s.writer.tries {
+		err := fn()
+		w.locked = kindOf(err) == locked
+		if !w.locked || try >= tries || ctx.Err() != nil {
 			return err
 		}
 		time.Sleep(time.Millisecond)

@@ -95,6 +95,58 @@ func TestRecoveryFromLockedDatabase(t *testing.T) {
 	wantNames(t, s, "after")
 }
 
+// TestLockedDatabaseFailsOnce: while another process holds the lock, only the first caller waits for it;
+// the callers behind it try once each. After the lock, the next ones wait again.
+func TestLockedDatabaseFailsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s, other := openAt(t, dir, Options{}), openAt(t, dir, Options{})
+		defer closeNow(t, s)
+		defer closeNow(t, other)
+		lock, err := other.Begin(t.Context(), store.Work{Doing: "hold the lock"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		for range 3 {
+			wantUnavailable(t, s.SetNote(t.Context(), "note", "x"))
+		}
+		if waited := time.Since(begun); waited >= 2*timeout {
+			t.Errorf("three callers waited %s", waited)
+		}
+		_ = lock.Rollback()
+		if err := s.SetNote(t.Context(), "note", "x"); err != nil || s.DB.writer.locked {
+			t.Errorf("after the lock: %v", err)
+		}
+	})
+}
+
+// TestFullDiskUntilWritten: a write that writes nothing, and a lock of another process, do not show that
+// a full disk has room again.
+func TestFullDiskUntilWritten(t *testing.T) {
+	dir := t.TempDir()
+	s, other := openAt(t, dir, Options{}), openAt(t, dir, Options{})
+	defer closeNow(t, s)
+	defer closeNow(t, other)
+	s.refused.Store(true)
+	if err := s.Change(t.Context(), "nothing", func(*store.Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := other.Begin(t.Context(), store.Work{Doing: "hold the lock"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.writer.tries = 1
+	wantUnavailable(t, s.SetNote(t.Context(), "note", "x"))
+	_ = lock.Rollback()
+	if !s.refused.Load() {
+		t.Error("the disk is not full any more, and nothing was written")
+	}
+	if err := s.Check(t.Context()); err != nil || s.refused.Load() {
+		t.Errorf("after a check that writes: %v", err)
+	}
+}
+
 // TestBusyServerLetsOthersWrite: another process, which tries once a millisecond, gets the lock from a
 // server that always has a transaction of a millisecond open.
 func TestBusyServerLetsOthersWrite(t *testing.T) {

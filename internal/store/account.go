@@ -169,7 +169,7 @@ func (s *Store) CreateAccount(ctx context.Context, by petcat.Author, name petcat
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedAccount(tx, id, err)
 	}
@@ -264,7 +264,7 @@ func (s *Store) EditAccount(ctx context.Context, by petcat.Author, id petcat.Acc
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedAccount(tx, id, err)
 	}
@@ -309,7 +309,7 @@ func (s *Store) CloseAccount(ctx context.Context, by petcat.Author, id petcat.Ac
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedAccount(tx, id, err)
 	}

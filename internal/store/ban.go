@@ -82,12 +82,12 @@ const saveBan = `
 
 // SaveBan implements [petcat.BanStore]. A limiter saves a ban again if the outcome of the first
 // attempt is unknown. An operator may have lifted the ban since, so the second write is ignored.
-func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) error {
+func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) (err error) {
 	tx, err := s.begin(ctx, Work{Doing: "save ban"})
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if _, err := findKey(tx, b.Key); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Store) LiftBan(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	id, err := tx.replays(by, action)
 	if err != nil {
 		return r, err

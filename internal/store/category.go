@@ -68,12 +68,12 @@ func (s *Store) UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (pe
 	return c, callerError(err, readLater)
 }
 
-func (s *Store) updateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error) {
+func (s *Store) updateCategory(ctx context.Context, u petcat.UpdateCategory) (_ petcat.Category, err error) {
 	tx, err := s.begin(ctx, Work{Doing: "update category", Account: u.Account})
 	if err != nil {
 		return petcat.Category{}, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	before, err := tx.categoryToChange(u.ID, u.Account, u.Expected)
 	if err != nil {
 		return petcat.Category{}, err
@@ -100,12 +100,12 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 
 const selectPetOfCategory = `SELECT id FROM pets WHERE category_id = $1 LIMIT 1`
 
-func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) error {
+func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) (err error) {
 	tx, err := s.begin(ctx, Work{Doing: "delete category", Account: d.Account})
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	before, err := tx.categoryToChange(d.ID, d.Account, d.Expected)
 	if err != nil {
 		return err

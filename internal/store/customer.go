@@ -86,7 +86,7 @@ func (s *Store) RequestPlan(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedPlanRequest(tx, id, err)
 	}
@@ -138,7 +138,7 @@ func (s *Store) ApprovePlanRequest(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedPlanRequest(tx, id, err)
 	}
@@ -169,7 +169,7 @@ func (s *Store) DeclinePlanRequest(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedPlanRequest(tx, id, err)
 	}

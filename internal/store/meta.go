@@ -137,7 +137,7 @@ func (s *Store) SetLogLevel(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	id, err := tx.replays(by, action)
 	if err != nil {
 		return r, err

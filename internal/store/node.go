@@ -71,12 +71,12 @@ const (
 )
 
 // Heartbeat implements [petcat.NodeStore]. It writes a row only if it must change or be renewed.
-func (s *Store) Heartbeat(ctx context.Context, n petcat.Node) ([]petcat.Node, error) {
+func (s *Store) Heartbeat(ctx context.Context, n petcat.Node) (_ []petcat.Node, err error) {
 	w, err := s.db.BeginWrite(ctx, "record a heartbeat")
 	if err != nil {
 		return nil, err
 	}
-	defer w.Rollback()
+	defer w.End(&err)
 	if err := w.Run(deleteStoppedNodes, n.ID, nodeSilence.Milliseconds()); err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (s *Store) DrainNode(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	id, err := tx.replays(by, action)
 	if err != nil {
 		return r, err

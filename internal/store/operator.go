@@ -72,7 +72,7 @@ func (s *Store) CreateOperator(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	id, err := tx.replays(by, action)
 	if err != nil {
 		return r, err
@@ -131,7 +131,7 @@ func (s *Store) RemoveOperator(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	id, err := tx.replays(by, action)
 	if err != nil {
 		return r, err
@@ -224,7 +224,7 @@ func (s *Store) CreateToken(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedToken(tx, id, err)
 	}
@@ -286,7 +286,7 @@ func (s *Store) RevokeToken(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayedToken(tx, id, err)
 	}

@@ -16,7 +16,7 @@ func (s *Store) CreateLink(
 	if err != nil {
 		return r, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	ends, err := tx.replays(by, action)
 	if err != nil {
 		return r, err
@@ -86,7 +86,7 @@ func scanSubject(row Row) (of petcat.Subject, err error) {
 // SignIn implements [petcat.SessionStore].
 func (s *Store) SignIn(
 	ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash,
-) (petcat.Session, error) {
+) (_ petcat.Session, err error) {
 	if err := s.checkLink(ctx, link); err != nil {
 		return petcat.Session{}, err
 	}
@@ -94,7 +94,7 @@ func (s *Store) SignIn(
 	if err != nil {
 		return petcat.Session{}, err
 	}
-	defer tx.Rollback() // a link of the other realm stays
+	defer tx.End(&err) // a link of the other realm stays
 	now := tx.now.UnixMilli()
 	of, err := queryRow(tx, scanSubject, petcat.ErrLinkInvalid(), useLink, link[:], now)
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *Store) SignOutEverywhere(
 	if err != nil {
 		return ended, err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	id, err := tx.replays(by, action)
 	if err != nil {
 		return ended, err

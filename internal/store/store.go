@@ -58,12 +58,12 @@ func (s *Store) Created() bool { return s.meta.Created }
 
 // Change runs fn in a transaction that locks the counter row. It is for tests, and for programs that
 // fill a database.
-func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) error {
+func (s *Store) Change(ctx context.Context, doing string, fn func(*Tx) error) (err error) {
 	tx, err := s.begin(ctx, Work{Doing: doing})
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if err := fn(tx); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *Store) Exec(ctx context.Context, doing, query string, args ...any) (cha
 	if err != nil {
 		return 0, err
 	}
-	defer w.Rollback()
+	defer w.End(&err)
 	if changed, err = w.Exec(query, args...); err != nil {
 		return 0, err
 	}
@@ -107,7 +107,7 @@ func SubmitError(err error) error {
 	case errors.Is(err, groupcommit.ErrClosed):
 		return Unavailable("the service is stopping; retry in a moment", err)
 	case errors.Is(err, groupcommit.ErrAbandoned):
-		return Unavailable("the write took too long and may still happen; repeat it with the same Idempotency-Key", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
+		return Unavailable("the write took too long and may still happen; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
 	default:
 		return err
 	}

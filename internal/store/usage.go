@@ -56,12 +56,12 @@ const (
 
 // AddUsage implements [petcat.UsageStore]. It does not lock the counter row, so creates do not
 // wait for it.
-func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) error {
+func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) (err error) {
 	w, err := s.db.BeginWrite(ctx, "add usage")
 	if err != nil {
 		return err
 	}
-	defer w.Rollback()
+	defer w.End(&err)
 	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
 	if err != nil {
 		return err
@@ -359,12 +359,12 @@ func (s *Store) foldHours(ctx context.Context) error {
 }
 
 // foldSomeHours merges some hours before the given one into days, and returns their number.
-func (s *Store) foldSomeHours(ctx context.Context, before int64) (int, error) {
+func (s *Store) foldSomeHours(ctx context.Context, before int64) (_ int, err error) {
 	w, err := s.db.BeginWrite(ctx, "merge old hours of usage")
 	if err != nil {
 		return 0, err
 	}
-	defer w.Rollback()
+	defer w.End(&err)
 	counts, err := queryRows(w, scanUsageCount, s.dialect.Text(takeHours), before, s.dialect.CleanRows)
 	if err != nil {
 		return 0, err

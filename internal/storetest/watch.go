@@ -143,12 +143,12 @@ func (db watchedDB) BeginWrite(ctx context.Context, doing string) (store.Write, 
 }
 
 // Create runs the statements of a group with one create.
-func (db watchedDB) Create(ctx context.Context, c *store.Create) error {
+func (db watchedDB) Create(ctx context.Context, c *store.Create) (err error) {
 	tx, err := db.Begin(ctx, store.Work{Doing: "create", Account: c.Account})
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback()
+	defer tx.End(&err)
 	if err := tx.CreateAll([]*store.Create{c}); err != nil {
 		return err
 	}
