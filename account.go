@@ -72,9 +72,6 @@ func ParseAccountRef(s string) (id AccountID, isID bool) {
 	return AccountID(n), true
 }
 
-// MaxPage is the maximum number of entries on a page.
-const MaxPage = 1_000
-
 // AccountQuery selects a page of accounts, ordered by name, ignoring ASCII case.
 type AccountQuery struct {
 	// Prefix is the beginning of the name, ignoring ASCII case; "": any.

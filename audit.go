@@ -12,15 +12,6 @@ import (
 	"time"
 )
 
-// Actor is the author of a change: "cli:" and the name of the system's user for the command
-// line, "operator " and the operator's name for the console, "token " and the token's name for
-// the management API, "customer " and the account's id for the customer's page, and "petcat" for
-// the service itself.
-type Actor string
-
-// ServiceActor is the service itself, for example when it imposes a ban.
-const ServiceActor Actor = "petcat"
-
 // AuditEntry records one management change. It is appended in the transaction of that
 // change, and never altered.
 type AuditEntry struct {

@@ -2,6 +2,15 @@ package petcat
 
 import "crypto/sha256"
 
+// Actor is the author of a change: "cli:" and the name of the system's user for the command
+// line, "operator " and the operator's name for the console, "token " and the token's name for
+// the management API, "customer " and the account's id for the customer's page, and "petcat" for
+// the service itself.
+type Actor string
+
+// ServiceActor is the service itself, for example when it imposes a ban.
+const ServiceActor Actor = "petcat"
+
 // Author is who makes a change. With an idempotency key, the change is made once for that key:
 // a repeated request gets the result of the first one. See [Result].
 type Author struct {

@@ -68,6 +68,11 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// missing returns the error for a required member that was not sent.
+func missing(field string) error {
+	return Errorf(CodeMissingField, "%s is required", field).In(field)
+}
+
 // In returns a copy of e with a field.
 func (e *Error) In(field string) *Error {
 	return &Error{e.Code, e.Message, field, e.cause}
@@ -97,6 +102,15 @@ func Public(err error) *Error {
 		return e
 	}
 	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and quote the X-Request-Id if it persists", cause: err}
+}
+
+// CodeOf returns the code of the Error in err's chain, CodeInternalError for
+// any other error, and "" for nil.
+func CodeOf(err error) Code {
+	if err == nil {
+		return ""
+	}
+	return Public(err).Code
 }
 
 // ErrOutcomeUnknown is in the chain of an error if the change may have been made all the same.
@@ -130,12 +144,3 @@ func (e *UnusableError) Error() string { return e.Message }
 
 // Unwrap returns the cause.
 func (e *UnusableError) Unwrap() error { return e.cause }
-
-// CodeOf returns the code of the Error in err's chain, CodeInternalError for
-// any other error, and "" for nil.
-func CodeOf(err error) Code {
-	if err == nil {
-		return ""
-	}
-	return Public(err).Code
-}

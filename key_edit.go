@@ -1,0 +1,98 @@
+package petcat
+
+import "time"
+
+// KeyAction is a change of a key's state.
+type KeyAction string
+
+// The changes of a key's state.
+const (
+	DisableKey KeyAction = "disable"
+	EnableKey  KeyAction = "enable"
+	RevokeKey  KeyAction = "revoke"
+)
+
+// Apply returns the key after the action at now. Actions are idempotent. Enabling or disabling
+// a revoked key is an [Error] with [CodeInvalidField].
+func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
+	if err := k.checkNotRevoked(); err != nil && a != RevokeKey {
+		return Key{}, err
+	}
+	switch a {
+	case DisableKey:
+		if k.DisabledAt.IsZero() {
+			k.DisabledAt = now
+		}
+	case EnableKey:
+		k.DisabledAt = time.Time{}
+	case RevokeKey:
+		if k.RevokedAt.IsZero() {
+			k.RevokedAt = now
+		}
+	}
+	return k, nil
+}
+
+// KeyEdit changes a key's label and expiry. Only [ParseKeyEdit] makes a valid one.
+type KeyEdit struct {
+	label     *string
+	expiresAt *time.Time
+}
+
+// ParseKeyEdit validates a label and an expiry as [KeyGenerator.NewKey] does; nil leaves them
+// unchanged.
+func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, error) {
+	var terms KeyTerms
+	if label != nil {
+		terms.Label = *label
+	}
+	if expiresAt != nil {
+		terms.ExpiresAt = *expiresAt
+	}
+	return KeyEdit{label: label, expiresAt: expiresAt}, terms.check(now)
+}
+
+// Apply returns the key after a change by an actor at now. It returns an [Error] with
+// [CodeInvalidField] for a revoked key, and for an expiry that would revive a key or extend the
+// overlap of a replaced one. Only operators extend an expired key.
+func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
+	if err := k.checkNotRevoked(); err != nil {
+		return Key{}, err
+	}
+	if e.label != nil {
+		k.Label = *e.label
+	}
+	if e.expiresAt == nil {
+		return k, nil
+	}
+	end := e.expiresAt.UTC().Truncate(time.Millisecond)
+	if err := k.checkNewExpiry(end, by, now); err != nil {
+		return Key{}, err
+	}
+	k.ExpiresAt = end
+	return k, nil
+}
+
+// checkNotRevoked returns an [Error] with [CodeInvalidField] for a revoked key.
+func (k Key) checkNotRevoked() error {
+	if !k.RevokedAt.IsZero() {
+		return Errorf(CodeInvalidField, "the key %s was revoked permanently; create a new key instead", k.ID)
+	}
+	return nil
+}
+
+// checkNewExpiry returns an [Error] with [CodeInvalidField] unless an actor may give a key, which is
+// not revoked, another expiry; zero: never.
+func (k Key) checkNewExpiry(end time.Time, by Actor, now time.Time) error {
+	switch {
+	case end.Equal(k.ExpiresAt):
+		return nil
+	case k.Successor != 0 && (end.IsZero() || end.After(k.ExpiresAt)):
+		return Errorf(CodeInvalidField, "the key %s was replaced by %s, and its overlap can only be shortened",
+			k.ID, k.Successor)
+	case k.State(now) == KeyExpired && by == k.Account.Actor():
+		return Errorf(CodeInvalidField, "the key %s has expired; create a new key instead", k.ID)
+	default:
+		return nil
+	}
+}

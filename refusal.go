@@ -1,0 +1,27 @@
+package petcat
+
+import "time"
+
+// RecentRefusals is the maximum number of refusals and failures of an account.
+const RecentRefusals = 20
+
+// Refusal summarises the requests of one key, operation and code that were rejected with 429, or
+// that failed with a status of 500 or more. All fields but Count and First describe the last one.
+type Refusal struct {
+	Account     AccountID
+	Key         KeyID
+	Operation   OperationID // "" if the path has none
+	Code        Code
+	Count       int64
+	First, Last time.Time
+	RequestID   string
+	Status      int
+	// Minute and Day are the account's used quotas. If the limit is 0, they are unknown,
+	// because the request failed before.
+	Minute, Day Spent
+	// Until is the end of the window or ban that rejected the request; zero for a failure.
+	Until time.Time
+}
+
+// Spent is the used part of a quota.
+type Spent struct{ Used, Limit int64 }

@@ -1,0 +1,53 @@
+package petcat
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// textRule is a rule for texts. The domain checks it, not the database, because databases
+// differ: PostgreSQL, for example, cannot store U+0000.
+type textRule struct {
+	field    string // the member
+	called   string // its name in messages; "": the member's
+	maxRunes int    // in characters (Unicode code points)
+	lines    bool   // tabs and line breaks are allowed
+	blank    bool   // may have no visible character
+}
+
+func (r textRule) check(s string) error {
+	fail := func(rule string, args ...any) error {
+		return Errorf(CodeInvalidField, "%s must %s", cmp.Or(r.called, r.field), fmt.Sprintf(rule, args...)).In(r.field)
+	}
+	// The length in bytes is an upper bound of the length in characters, so nearly no text
+	// needs to be counted.
+	switch {
+	case !utf8.ValidString(s):
+		return fail("be valid UTF-8")
+	case len(s) > r.maxRunes && utf8.RuneCountInString(s) > r.maxRunes:
+		return fail("have at most %d characters", r.maxRunes)
+	case s == "" && !r.blank:
+		return fail("not be empty")
+	case !r.blank && strings.IndexFunc(s, visible) < 0:
+		return fail("contain something besides white space")
+	}
+	rule := "not contain control characters (found U+%04X)"
+	if r.lines {
+		rule = "not contain control characters other than tab and line breaks (found U+%04X)"
+	}
+	for _, c := range s {
+		if unicode.IsControl(c) && (!r.lines || c != '\t' && c != '\n' && c != '\r') {
+			return fail(rule, c)
+		}
+	}
+	return nil
+}
+
+// visible reports whether a character is visible. White space, separators and format
+// characters such as U+200B are not.
+func visible(c rune) bool {
+	return !unicode.IsSpace(c) && !unicode.In(c, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp)
+}
