@@ -50,7 +50,8 @@ type AccountName string
 
 // ParseAccountName checks a name. It returns an [Error] with [CodeInvalidField].
 func ParseAccountName(s string) (AccountName, error) {
-	if err := (textRule{field: "name", called: "the account's name", maxRunes: MaxAccountName}).check(s); err != nil {
+	rule := textRule{field: "name", called: "the account's name", maxRunes: MaxAccountName}
+	if err := rule.check(s); err != nil {
 		return "", err
 	}
 	// If a name could be an id, a later command could act on the wrong account.

@@ -62,7 +62,8 @@ func ParseAuditHead(s string) (AuditHead, error) {
 	sequence, err := strconv.ParseUint(number, 10, 63)
 	hash, hexErr := hex.DecodeString(text)
 	if err != nil || hexErr != nil || len(hash) != len(h.Hash) {
-		return AuditHead{}, Errorf(CodeInvalidField, "a head looks like 12:9f86d0..., with 64 hexadecimal digits (got %.100q)", s)
+		return AuditHead{}, Errorf(CodeInvalidField,
+			"a head looks like 12:9f86d0..., with 64 hexadecimal digits (got %.100q)", s)
 	}
 	return AuditHead{int64(sequence), [sha256.Size]byte(hash)}, nil
 }
@@ -119,9 +120,11 @@ func (c *AuditCheck) Add(e AuditEntry) {
 	case e.Sequence > next:
 		c.fault = fmt.Sprintf("audit entry %d is missing: the log continues with entry %d", next, e.Sequence)
 	case e.Hash != e.Seal(c.head.Hash):
-		c.fault = fmt.Sprintf("audit entry %d does not have the hash that follows from its content and entry %d: one of them was altered or moved", next, c.head.Sequence)
+		c.fault = fmt.Sprintf("audit entry %d does not have the hash that follows from its content and entry %d: "+
+			"one of them was altered or moved", next, c.head.Sequence)
 	case slices.ContainsFunc(c.kept, replaced):
-		c.fault = fmt.Sprintf("audit entry %d does not have the hash of the head that was kept: it, or an entry before it, was replaced", next)
+		c.fault = fmt.Sprintf("audit entry %d does not have the hash of the head that was kept: "+
+			"it, or an entry before it, was replaced", next)
 	}
 	c.head = head
 }
@@ -131,7 +134,9 @@ func (c *AuditCheck) Add(e AuditEntry) {
 func (c *AuditCheck) Fault() string {
 	for _, k := range c.kept {
 		if c.fault == "" && k.Sequence > c.head.Sequence {
-			return fmt.Sprintf("audit entry %d is missing: the log ends with entry %d, and the head of entry %d was kept", c.head.Sequence+1, c.head.Sequence, k.Sequence)
+			return fmt.Sprintf(
+				"audit entry %d is missing: the log ends with entry %d, and the head of entry %d was kept",
+				c.head.Sequence+1, c.head.Sequence, k.Sequence)
 		}
 	}
 	return c.fault

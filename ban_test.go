@@ -25,7 +25,9 @@ func TestBanLadderUp(t *testing.T) {
 		}
 		at = last.EndsAt
 	}
-	for level, want := range map[int]time.Duration{-1: time.Minute, 0: time.Minute, 6: 6 * time.Hour, 1 << 30: 6 * time.Hour} {
+	for level, want := range map[int]time.Duration{
+		-1: time.Minute, 0: time.Minute, 6: 6 * time.Hour, 1 << 30: 6 * time.Hour,
+	} {
 		if got := petcat.BanDuration(level); got != want {
 			t.Errorf("level %d lasts %s, want %s", level, got, want)
 		}
@@ -92,7 +94,9 @@ func TestBanState(t *testing.T) {
 }
 
 func TestBanThreshold(t *testing.T) {
-	for perMinute, want := range map[int64]int64{1: 100, 60: 100, 101: 101, 1_000: 1_000, petcat.MaxQuota: petcat.MaxQuota} {
+	for perMinute, want := range map[int64]int64{
+		1: 100, 60: 100, 101: 101, 1_000: 1_000, petcat.MaxQuota: petcat.MaxQuota,
+	} {
 		if got := petcat.BanThreshold(petcat.Quota{PerMinute: perMinute}); got != want {
 			t.Errorf("%d a minute: %d, want %d", perMinute, got, want)
 		}

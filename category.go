@@ -50,10 +50,16 @@ func checkCategory(name, description *string) error {
 			return err
 		}
 	}
-	if description != nil {
-		return textRule{field: "description", maxRunes: MaxCategoryDescription, lines: true, blank: true}.check(*description)
+	if description == nil {
+		return nil
 	}
-	return nil
+	rule := textRule{
+		field:    "description",
+		maxRunes: MaxCategoryDescription,
+		lines:    true,
+		blank:    true,
+	}
+	return rule.check(*description)
 }
 
 // Name returns the name.
@@ -156,7 +162,8 @@ type DeleteCategory struct {
 // an [Error] with [CodeForbidden] or [CodePreconditionFailed].
 func CheckCategoryChange(c Category, creator, by AccountID, expected *Category) error {
 	if by != 0 && by != creator {
-		return Errorf(CodeForbidden, "this category was created by another account; only that account and the operator may change or delete it")
+		return Errorf(CodeForbidden,
+			"this category was created by another account; only that account and the operator may change or delete it")
 	}
 	if expected != nil && !c.Equal(*expected) {
 		return Errorf(CodePreconditionFailed, "the category has changed; fetch it again before you retry")

@@ -23,11 +23,20 @@ func TestParseNewCategory(t *testing.T) {
 
 		{"no name", nil, nil, petcat.CodeMissingField, "name is required"},
 		{"blank name", text(" \u00a0\u2003\u3000"), nil, petcat.CodeInvalidField, "name must contain something"},
-		{"name of invisible characters", text("\u200b\u2028 \u202e\ufeff"), nil, petcat.CodeInvalidField, "name must contain something"},
-		{"name too long", text(strings.Repeat("🐕", 1001)), nil, petcat.CodeInvalidField, "name must have at most 1000 characters"},
+		{
+			"name of invisible characters", text("\u200b\u2028 \u202e\ufeff"), nil, petcat.CodeInvalidField,
+			"name must contain something",
+		},
+		{
+			"name too long", text(strings.Repeat("🐕", 1001)), nil, petcat.CodeInvalidField,
+			"name must have at most 1000 characters",
+		},
 		{"name not UTF-8", text("a\xff"), nil, petcat.CodeInvalidField, "name must be valid UTF-8"},
 		{"name with NUL", text("a\x00"), nil, petcat.CodeInvalidField, "found U+0000"},
-		{"description too long", text("dog"), text(strings.Repeat("é", 10_001)), petcat.CodeInvalidField, "description must have at most 10000 characters"},
+		{
+			"description too long", text("dog"), text(strings.Repeat("é", 10_001)), petcat.CodeInvalidField,
+			"description must have at most 10000 characters",
+		},
 		{"description with ESC", text("dog"), text("\x1b[2J"), petcat.CodeInvalidField, "found U+001B"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -55,10 +55,17 @@ const MaxPlanNote = 1_000
 // ParseNewPlanRequest validates a request. It returns an [Error] with [CodeInvalidField].
 func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, error) {
 	if !slices.Contains(Plans(), Plan(plan)) {
-		return NewPlanRequest{}, Errorf(CodeInvalidField, "there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
+		return NewPlanRequest{}, Errorf(CodeInvalidField,
+			"there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
 	}
-	err := (textRule{field: "note", called: "the note", maxRunes: MaxPlanNote, lines: true, blank: true}).check(note)
-	return NewPlanRequest{account: account, plan: Plan(plan), note: note}, err
+	rule := textRule{
+		field:    "note",
+		called:   "the note",
+		maxRunes: MaxPlanNote,
+		lines:    true,
+		blank:    true,
+	}
+	return NewPlanRequest{account: account, plan: Plan(plan), note: note}, rule.check(note)
 }
 
 // Account returns the requesting account.

@@ -101,7 +101,11 @@ func Public(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return &Error{Code: CodeInternalError, Message: "something went wrong on our side; retry later, and quote the X-Request-Id if it persists", cause: err}
+	return &Error{
+		Code:    CodeInternalError,
+		Message: "something went wrong on our side; retry later, and quote the X-Request-Id if it persists",
+		cause:   err,
+	}
 }
 
 // CodeOf returns the code of the Error in err's chain, CodeInternalError for

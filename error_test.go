@@ -22,7 +22,10 @@ func TestPublic(t *testing.T) {
 		{"wrapped", fmt.Errorf("read: %w", own), petcat.CodeNotFound, "no category 7"},
 		{"joined", errors.Join(inner, own), petcat.CodeNotFound, "no category 7"},
 		{"with a cause", own.WithCause(inner), petcat.CodeNotFound, "no category 7"},
-		{"outermost domain error wins", petcat.Errorf(petcat.CodeServiceUnavailable, "later").WithCause(own), petcat.CodeServiceUnavailable, "later"},
+		{
+			"outermost domain error wins", petcat.Errorf(petcat.CodeServiceUnavailable, "later").WithCause(own),
+			petcat.CodeServiceUnavailable, "later",
+		},
 		{"other error", inner, petcat.CodeInternalError, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

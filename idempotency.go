@@ -21,14 +21,19 @@ const MaxIdempotencyKey = 255
 
 // idempotencyKeyForm matches a key as sent: bare, or as a structured field's string (RFC 9651,
 // section 3.3.3), in which quotes and backslashes are escaped with a backslash.
-var idempotencyKeyForm = regexp.MustCompile(fmt.Sprintf(`^(?:[!#-~]{1,%[1]d}|"(?:[!#-\[\]-~]|\\["\\]){1,%[1]d}")$`, MaxIdempotencyKey))
+var idempotencyKeyForm = regexp.MustCompile(fmt.Sprintf(
+	`^(?:[!#-~]{1,%[1]d}|"(?:[!#-\[\]-~]|\\["\\]){1,%[1]d}")$`,
+	MaxIdempotencyKey,
+))
 
 // ParseIdempotencyKey parses the value of an Idempotency-Key header. The IETF draft puts the
 // key in double quotes, as a structured field's string; most clients send it bare. Both are
 // the same key. It returns an [Error] with [CodeInvalidField].
 func ParseIdempotencyKey(s string) (IdempotencyKey, error) {
 	if !idempotencyKeyForm.MatchString(s) {
-		return "", Errorf(CodeInvalidField, "Idempotency-Key must be 1 to %d visible ASCII characters, with quotes around all of them or none", MaxIdempotencyKey).In("Idempotency-Key")
+		return "", Errorf(CodeInvalidField,
+			"Idempotency-Key must be 1 to %d visible ASCII characters, with quotes around all of them or none",
+			MaxIdempotencyKey).In("Idempotency-Key")
 	}
 	if s[0] == '"' {
 		s = strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(s[1 : len(s)-1])

@@ -37,8 +37,10 @@ func TestParseIdempotencyKey(t *testing.T) {
 // accepted, unchanged if they are bare, unescaped if they are quoted.
 func FuzzIdempotencyKey(f *testing.F) {
 	for _, s := range []string{
-		"", "a", `"quoted"`, `"\\\""`, `"\x"`, "a b", "a ", "a\tb", "\x00", "\x7f", "é", "\xff", "a\n", "a\r\nX: y", strings.Repeat("x", 255), strings.Repeat("x", 256),
-		`""`, `"a b"`, `"` + strings.Repeat("k", 256) + `"`, `"a`, `a"`, `a"b`, `"`, `"a\"`, `"a\n"`, `"a\`, `"a";b=c`, `"a", "b"`, `""a""`,
+		"", "a", `"quoted"`, `"\\\""`, `"\x"`, "a b", "a ", "a\tb", "\x00", "\x7f", "é", "\xff", "a\n", "a\r\nX: y",
+		strings.Repeat("x", 255), strings.Repeat("x", 256),
+		`""`, `"a b"`, `"` + strings.Repeat("k", 256) + `"`, `"a`, `a"`, `a"b`, `"`, `"a\"`, `"a\n"`, `"a\`, `"a";b=c`,
+		`"a", "b"`, `""a""`,
 	} {
 		f.Add(s)
 	}

@@ -95,7 +95,13 @@ const MaxKeyLabel = 200
 // check returns an [Error] with [CodeInvalidField] for an invalid label, or an expiry that is
 // not after now.
 func (t KeyTerms) check(now time.Time) error {
-	if err := (textRule{field: "label", called: "the label", maxRunes: MaxKeyLabel, blank: true}).check(t.Label); err != nil {
+	label := textRule{
+		field:    "label",
+		called:   "the label",
+		maxRunes: MaxKeyLabel,
+		blank:    true,
+	}
+	if err := label.check(t.Label); err != nil {
 		return err
 	}
 	return CheckExpiry(t.ExpiresAt, now)

@@ -20,12 +20,22 @@ func TestKeyAction(t *testing.T) {
 		{"disable", petcat.DisableKey, petcat.Key{ID: 1}, petcat.Key{ID: 1, DisabledAt: noon}, ""},
 		{"disable again", petcat.DisableKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before}, ""},
 		{"enable", petcat.EnableKey, petcat.Key{DisabledAt: before}, petcat.Key{}, ""},
-		{"revoke", petcat.RevokeKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before, RevokedAt: noon}, ""},
-		{"revoke again", petcat.RevokeKey, petcat.Key{RevokedAt: before}, petcat.Key{RevokedAt: before}, ""},
-		{"enable a revoked key", petcat.EnableKey, petcat.Key{RevokedAt: before}, petcat.Key{}, petcat.CodeInvalidField},
-		{"disable a revoked key", petcat.DisableKey, petcat.Key{RevokedAt: before}, petcat.Key{}, petcat.CodeInvalidField},
 		{
-			"enable a replaced key, which stays expired", petcat.EnableKey, petcat.Key{DisabledAt: before, ExpiresAt: before, Successor: 2},
+			"revoke", petcat.RevokeKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before, RevokedAt: noon},
+			"",
+		},
+		{"revoke again", petcat.RevokeKey, petcat.Key{RevokedAt: before}, petcat.Key{RevokedAt: before}, ""},
+		{
+			"enable a revoked key", petcat.EnableKey, petcat.Key{RevokedAt: before}, petcat.Key{},
+			petcat.CodeInvalidField,
+		},
+		{
+			"disable a revoked key", petcat.DisableKey, petcat.Key{RevokedAt: before}, petcat.Key{},
+			petcat.CodeInvalidField,
+		},
+		{
+			"enable a replaced key, which stays expired", petcat.EnableKey,
+			petcat.Key{DisabledAt: before, ExpiresAt: before, Successor: 2},
 			petcat.Key{ExpiresAt: before, Successor: 2}, "",
 		},
 	} {
@@ -71,17 +81,26 @@ func TestKeyEdit(t *testing.T) {
 		{"a disabled key expires later", petcat.Key{ID: 1, DisabledAt: past, ExpiresAt: soon}, later, true, true},
 		{"an expired key is extended", expired, soon, true, false},
 		{"an expired key gets no expiry", expired, never, true, false},
-		{"an expired and disabled key is extended", petcat.Key{ID: 1, DisabledAt: past, ExpiresAt: past}, soon, true, false},
+		{
+			"an expired and disabled key is extended", petcat.Key{ID: 1, DisabledAt: past, ExpiresAt: past}, soon, true,
+			false,
+		},
 		{"the overlap is shortened", overlapping, soon.Add(-time.Minute), true, true},
 		{"the overlap is unchanged", overlapping, soon, true, true},
 		{"the overlap is extended", overlapping, later, false, false},
 		{"the overlap never ends", overlapping, never, false, false},
 		{"a replaced key is revived", replaced, soon, false, false},
 		{"a replaced key gets no expiry", replaced, never, false, false},
-		{"a disabled and replaced key is revived", petcat.Key{ID: 1, DisabledAt: past, ExpiresAt: past, Successor: 2}, soon, false, false},
+		{
+			"a disabled and replaced key is revived",
+			petcat.Key{ID: 1, DisabledAt: past, ExpiresAt: past, Successor: 2}, soon, false, false,
+		},
 		{"a revoked key is edited", revoked, soon, false, false},
 		{"a revoked key is unchanged", revoked, never, false, false},
-		{"a revoked and replaced key is revived", petcat.Key{ID: 1, RevokedAt: past, ExpiresAt: past, Successor: 2}, never, false, false},
+		{
+			"a revoked and replaced key is revived", petcat.Key{ID: 1, RevokedAt: past, ExpiresAt: past, Successor: 2},
+			never, false, false,
+		},
 	} {
 		c.key.Account = 7
 		edit := keyEdit(t, nil, &c.expiresAt)

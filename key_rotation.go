@@ -37,12 +37,20 @@ func (r Rotation) Generated() GeneratedKey { return r.generated }
 // active, Apply returns an [Error] with [CodeInvalidField].
 func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err error) {
 	if state := old.State(now); state != KeyActive {
-		return Key{}, Key{}, Errorf(CodeInvalidField, "the key %s is %s and cannot be rotated; create a new key instead", old.ID, state)
+		return Key{}, Key{}, Errorf(CodeInvalidField,
+			"the key %s is %s and cannot be rotated; create a new key instead", old.ID, state)
 	}
 	if old.Successor != 0 {
-		return Key{}, Key{}, Errorf(CodeInvalidField, "the key %s was rotated already; rotate its successor %s", old.ID, old.Successor)
+		return Key{}, Key{}, Errorf(CodeInvalidField,
+			"the key %s was rotated already; rotate its successor %s", old.ID, old.Successor)
 	}
-	successor = Key{Account: old.Account, Label: old.Label, Hint: r.generated.Hint, ReadOnly: old.ReadOnly, CreatedAt: now}
+	successor = Key{
+		Account:   old.Account,
+		Label:     old.Label,
+		Hint:      r.generated.Hint,
+		ReadOnly:  old.ReadOnly,
+		CreatedAt: now,
+	}
 	end := now.Add(r.overlap)
 	if !old.ExpiresAt.IsZero() {
 		// In milliseconds, because a [time.Duration] cannot exceed 292 years.

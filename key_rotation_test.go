@@ -23,8 +23,14 @@ func TestRotation(t *testing.T) {
 	}{
 		{"no overlap", 0, petcat.Key{}, noon, time.Time{}, ""},
 		{"overlap", day, petcat.Key{}, noon.Add(day), time.Time{}, ""},
-		{"same lifetime", day, petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)}, noon.Add(day), noon.Add(90 * day), ""},
-		{"old key expires within the overlap", 30 * day, petcat.Key{CreatedAt: created, ExpiresAt: noon.Add(day)}, noon.Add(day), noon.Add(11 * day), ""},
+		{
+			"same lifetime", day, petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)}, noon.Add(day),
+			noon.Add(90 * day), "",
+		},
+		{
+			"old key expires within the overlap", 30 * day, petcat.Key{CreatedAt: created, ExpiresAt: noon.Add(day)},
+			noon.Add(day), noon.Add(11 * day), "",
+		},
 		{"read-only", 0, petcat.Key{ReadOnly: true}, noon, time.Time{}, ""},
 		{"expiry in the year 9999", 0, petcat.Key{CreatedAt: created, ExpiresAt: end}, noon, end, ""},
 		{"revoked", 0, petcat.Key{RevokedAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
@@ -45,7 +51,14 @@ func TestRotation(t *testing.T) {
 				return
 			}
 			old.ExpiresAt = c.oldEnd
-			want := petcat.Key{Account: 2, Label: "label", Hint: r.Generated().Hint, ReadOnly: c.old.ReadOnly, CreatedAt: noon, ExpiresAt: c.newEnd}
+			want := petcat.Key{
+				Account:   2,
+				Label:     "label",
+				Hint:      r.Generated().Hint,
+				ReadOnly:  c.old.ReadOnly,
+				CreatedAt: noon,
+				ExpiresAt: c.newEnd,
+			}
 			if diff := cmp.Diff([]petcat.Key{old, want}, []petcat.Key{oldAfter, successor}); diff != "" {
 				t.Errorf("old and new key (-want +got)\n%s", diff)
 			}

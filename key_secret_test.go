@@ -104,8 +104,10 @@ func FuzzParseKey(f *testing.F) {
 	}
 	good := generated(f, petcat.Production).Secret.Reveal()
 	for _, s := range []string{
-		"", "pck_live_", good + "0", good + good, " " + good, good + " ", good + "\n", `"` + good + `"`, "PCK_LIVE_" + good[9:], strings.ToLower(good), good[9:],
-		"pck_prod_" + good[9:41] + checksum("pck_prod_"+good[9:41]), strings.Repeat(" ", 47), strings.Repeat("x", 256), strings.Repeat("x", 1<<20),
+		"", "pck_live_", good + "0", good + good, " " + good, good + " ", good + "\n", `"` + good + `"`,
+		"PCK_LIVE_" + good[9:], strings.ToLower(good), good[9:],
+		"pck_prod_" + good[9:41] + checksum("pck_prod_"+good[9:41]), strings.Repeat(" ", 47), strings.Repeat("x", 256),
+		strings.Repeat("x", 1<<20),
 	} {
 		f.Add(s)
 	}
@@ -119,8 +121,11 @@ func FuzzParseKey(f *testing.F) {
 		"this is a key of the production environment; this is staging":                      true,
 	}
 	f.Fuzz(func(t *testing.T, credential string) {
-		for env, prefix := range map[petcat.Environment]string{petcat.Production: "pck_live_", petcat.Staging: "pck_test_"} {
-			want := form.MatchString(credential) && strings.HasPrefix(credential, prefix) && checksum(credential[:41]) == credential[41:]
+		for env, prefix := range map[petcat.Environment]string{
+			petcat.Production: "pck_live_", petcat.Staging: "pck_test_",
+		} {
+			want := form.MatchString(credential) && strings.HasPrefix(credential, prefix) &&
+				checksum(credential[:41]) == credential[41:]
 			hash, err := petcat.ParseKey(env, credential)
 			if want != (err == nil) {
 				t.Fatalf("%s: %q: accepted %v, want %v", env, credential, err == nil, want)
@@ -155,7 +160,10 @@ func TestKeysIn(t *testing.T) {
 	}{
 		{"no key", "no key", nil},
 		{"in a log line", `{"authorization":"Bearer ` + live + `"}`, []string{live}},
-		{"in the order of the text, each once", test + " " + live2 + "\n" + live + "," + test, []string{test, live2, live}},
+		{
+			"in the order of the text, each once", test + " " + live2 + "\n" + live + "," + test,
+			[]string{test, live2, live},
+		},
 		{"adjacent keys", live + live2, []string{live, live2}},
 		{"prefix before a key", "pck_live_" + live, []string{live}},
 		{"truncated", live[:len(live)-1], nil},
@@ -184,13 +192,20 @@ func TestKeyHashesIn(t *testing.T) {
 		{"no key", "no key", nil, ""},
 		{"a key, twice", valid + " " + valid, []petcat.KeyHash{live.Hash}, ""},
 		{"a typo", typo, nil, "the API key is not valid"},
-		{"another environment, after a typo", valid + typo + other, []petcat.KeyHash{live.Hash}, "of the staging environment"},
+		{
+			"another environment, after a typo", valid + typo + other, []petcat.KeyHash{live.Hash},
+			"of the staging environment",
+		},
 	} {
 		hashes, rejected := petcat.KeyHashesIn(petcat.Production, c.text)
 		if !slices.Equal(hashes, c.want) {
 			t.Errorf("%s: the hashes %x, want %x", c.name, hashes, c.want)
 		}
-		if (rejected != nil) != (c.rejected != "") || rejected != nil && !strings.Contains(rejected.Message, c.rejected) {
+		message := ""
+		if rejected != nil {
+			message = rejected.Message
+		}
+		if (message == "") != (c.rejected == "") || !strings.Contains(message, c.rejected) {
 			t.Errorf("%s: rejected %v, want %q", c.name, rejected, c.rejected)
 		}
 	}

@@ -20,9 +20,15 @@ func TestKeyState(t *testing.T) {
 		{"expires soon", petcat.Key{ExpiresAt: noon.Add(1)}, petcat.KeyActive, ""},
 		{"expires now", petcat.Key{ExpiresAt: noon}, petcat.KeyExpired, petcat.CodeExpiredAPIKey},
 		{"disabled", petcat.Key{DisabledAt: past}, petcat.KeyDisabled, petcat.CodeDisabledAPIKey},
-		{"disabled and expired", petcat.Key{DisabledAt: past, ExpiresAt: past}, petcat.KeyExpired, petcat.CodeExpiredAPIKey},
+		{
+			"disabled and expired", petcat.Key{DisabledAt: past, ExpiresAt: past}, petcat.KeyExpired,
+			petcat.CodeExpiredAPIKey,
+		},
 		{"revoked", petcat.Key{RevokedAt: past}, petcat.KeyRevoked, petcat.CodeRevokedAPIKey},
-		{"revoked, disabled and expired", petcat.Key{RevokedAt: past, DisabledAt: past, ExpiresAt: past}, petcat.KeyRevoked, petcat.CodeRevokedAPIKey},
+		{
+			"revoked, disabled and expired", petcat.Key{RevokedAt: past, DisabledAt: past, ExpiresAt: past},
+			petcat.KeyRevoked, petcat.CodeRevokedAPIKey,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := c.key.State(noon); got != c.want {

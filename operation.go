@@ -59,20 +59,38 @@ func (o Operation) Writes() bool { return o.Method != "GET" }
 // headers about stability, and the checks of the OpenAPI document.
 func Operations() []Operation {
 	return []Operation{
-		{ID: OpListCategories, Method: "GET", Path: "/categories", Stability: Stable, Query: []string{"limit", "after", "name"}},
+		{
+			ID:        OpListCategories,
+			Method:    "GET",
+			Path:      "/categories",
+			Stability: Stable,
+			Query:     []string{"limit", "after", "name"},
+		},
 		{ID: OpCreateCategory, Method: "POST", Path: "/categories", Stability: Stable},
 		{ID: OpGetCategory, Method: "GET", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpUpdateCategory, Method: "PATCH", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpDeleteCategory, Method: "DELETE", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpGetUsage, Method: "GET", Path: "/usage", Stability: Beta, Free: true},
-		{ID: OpListPets, Method: "GET", Path: "/pets", Stability: Experimental, Query: []string{"category_id", "limit", "after"}},
+		{
+			ID:        OpListPets,
+			Method:    "GET",
+			Path:      "/pets",
+			Stability: Experimental,
+			Query:     []string{"category_id", "limit", "after"},
+		},
 		{ID: OpCreatePet, Method: "POST", Path: "/pets", Stability: Experimental},
 		{
 			ID: OpGetPetByID, Method: "GET", Path: "/pets/{petId}", Stability: Experimental,
 			DeprecatedAt: time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC),
 			SunsetAt:     time.Date(2027, time.November, 30, 0, 0, 0, 0, time.UTC),
 		},
-		{ID: OpListOrders, Method: "GET", Path: "/store/orders", Stability: Experimental, Query: []string{"limit", "after"}},
+		{
+			ID:        OpListOrders,
+			Method:    "GET",
+			Path:      "/store/orders",
+			Stability: Experimental,
+			Query:     []string{"limit", "after"},
+		},
 		{ID: OpCreateOrder, Method: "POST", Path: "/store/orders", Stability: Experimental},
 	}
 }

@@ -32,7 +32,8 @@ func TestRegistryIsSound(t *testing.T) {
 		{ID: "createCategory", Method: "POST", Path: "/categories", Stability: "stable"},
 	} {
 		same := func(o petcat.Operation) bool {
-			return o.ID == contract.ID && o.Method == contract.Method && o.Path == contract.Path && o.Stability == contract.Stability && !o.Deprecated()
+			return o.ID == contract.ID && o.Method == contract.Method && o.Path == contract.Path &&
+				o.Stability == contract.Stability && !o.Deprecated()
 		}
 		if !slices.ContainsFunc(petcat.Operations(), same) {
 			t.Errorf("%s is missing, or differs from the contract", contract.ID)

@@ -27,7 +27,9 @@ const MaxOperatorName = 64
 // character, also . _ - @. It returns an [Error] with [CodeInvalidField].
 func ParseOperatorName(s string) (OperatorName, error) {
 	if !operatorNameForm.MatchString(s) {
-		return "", Errorf(CodeInvalidField, "an operator's name has 1 to %d characters: a-z, 0-9, and after the first one also . _ - @ (got %.100q)", MaxOperatorName, s)
+		return "", Errorf(CodeInvalidField,
+			"an operator's name has 1 to %d characters: a-z, 0-9, and after the first one also . _ - @ (got %.100q)",
+			MaxOperatorName, s)
 	}
 	return OperatorName(s), nil
 }
@@ -67,7 +69,13 @@ type Operator struct {
 type OperatorStore interface {
 	// CreateOperator creates an operator with a sign-in link, which expires after [LinkLife].
 	// It returns an [Error] with [CodeInvalidField] if the name is taken.
-	CreateOperator(ctx context.Context, by Author, name OperatorName, role Role, link TokenHash) (Result[Operator], error)
+	CreateOperator(
+		ctx context.Context,
+		by Author,
+		name OperatorName,
+		role Role,
+		link TokenHash,
+	) (Result[Operator], error)
 	// Operators returns all operators by name.
 	Operators(ctx context.Context) ([]Operator, error)
 	// RemoveOperator removes an operator with their sessions and link. It returns the name, or an

@@ -63,7 +63,8 @@ func ParseOperatorToken(s string) (TokenHash, error) {
 
 // ErrTokenInvalid returns the error for an unknown token of the management API.
 func ErrTokenInvalid() *Error {
-	return Errorf(CodeInvalidAPIKey, "the token is not valid; send the whole token, as it was shown when it was created")
+	return Errorf(CodeInvalidAPIKey,
+		"the token is not valid; send the whole token, as it was shown when it was created")
 }
 
 // OperatorTokenStore keeps tokens of the management API. Every change commits together with

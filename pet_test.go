@@ -24,7 +24,10 @@ func TestParseNewPet(t *testing.T) {
 		{"no name", nil, &category, petcat.CodeMissingField, "name is required"},
 		{"no category", text("Rex"), nil, petcat.CodeMissingField, "category_id is required"},
 		{"blank name", text("\u2003"), &category, petcat.CodeInvalidField, "name must contain something"},
-		{"name too long", text(strings.Repeat("x", petcat.MaxPetName+1)), &category, petcat.CodeInvalidField, "name must have at most 1000 characters"},
+		{
+			"name too long", text(strings.Repeat("x", petcat.MaxPetName+1)), &category, petcat.CodeInvalidField,
+			"name must have at most 1000 characters",
+		},
 		{"name with a line break", text("a\nb"), &category, petcat.CodeInvalidField, "found U+000A"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,24 +46,28 @@ func ParseSubscription(plan string, perMinute, perDay int64) (Subscription, erro
 	switch p {
 	case Free, Pro, Business:
 		if perMinute != 0 || perDay != 0 {
-			return Subscription{}, Errorf(CodeInvalidField, "the %s plan has published quotas; leave out the numbers, or choose the enterprise plan", p)
+			return Subscription{}, Errorf(CodeInvalidField,
+				"the %s plan has published quotas; leave out the numbers, or choose the enterprise plan", p)
 		}
 		q, _ := p.Quota()
 		return Subscription{plan: p, quota: q}, nil
 	case Enterprise:
 		if perMinute == 0 || perDay == 0 {
-			return Subscription{}, Errorf(CodeMissingField, "the enterprise plan needs both numbers: per minute and per day")
+			return Subscription{}, Errorf(CodeMissingField,
+				"the enterprise plan needs both numbers: per minute and per day")
 		}
 		for _, n := range []int64{perMinute, perDay} {
 			if n < 1 || n > MaxQuota {
-				return Subscription{}, Errorf(CodeInvalidField, "a quota must be from 1 to %d (got %d)", int64(MaxQuota), n)
+				return Subscription{}, Errorf(CodeInvalidField,
+					"a quota must be from 1 to %d (got %d)", int64(MaxQuota), n)
 			}
 		}
 		return Subscription{plan: p, quota: Quota{PerMinute: perMinute, PerDay: perDay}}, nil
 	case "":
 		return Subscription{}, Errorf(CodeMissingField, "a plan is required: free, pro, business or enterprise")
 	default:
-		return Subscription{}, Errorf(CodeInvalidField, "there is no plan %q; the plans are free, pro, business and enterprise", plan)
+		return Subscription{}, Errorf(CodeInvalidField,
+			"there is no plan %q; the plans are free, pro, business and enterprise", plan)
 	}
 }
 

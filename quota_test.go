@@ -14,7 +14,8 @@ func TestEverySecondLiesInOneWindow(t *testing.T) {
 			for unix := around - 90_000; unix < around+90_000; unix += 7 {
 				i := w.Index(unix)
 				begin, end := w.Reset(i-1), w.Reset(i)
-				if unix < begin || unix >= end || end-begin != w.Seconds() || w.Index(begin) != i || w.Index(end) != i+1 {
+				if unix < begin || unix >= end || end-begin != w.Seconds() || w.Index(begin) != i ||
+					w.Index(end) != i+1 {
 					t.Fatalf("second %d is in the %s from %d to %d", unix, w, begin, end)
 				}
 			}

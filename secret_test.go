@@ -67,7 +67,10 @@ func TestSecretShowsNothing(t *testing.T) {
 func hidesPlanted(t *testing.T, how, text string) {
 	t.Helper()
 	lower := strings.ToLower(text)
-	for _, form := range []string{planted, fmt.Sprintf("%x", planted), fmt.Sprintf("% x", planted), strings.Trim(fmt.Sprintf("%d", []byte(planted)), "[]")} {
+	for _, form := range []string{
+		planted, fmt.Sprintf("%x", planted), fmt.Sprintf("% x", planted),
+		strings.Trim(fmt.Sprintf("%d", []byte(planted)), "[]"),
+	} {
 		if strings.Contains(lower, form) {
 			t.Errorf("%s shows the secret: %s", how, text)
 		}

@@ -18,8 +18,11 @@ func TestTokens(t *testing.T) {
 	if err != nil || hash != g.Hash || len(text) != 32 {
 		t.Errorf("%d characters, hashes equal: %v, %v", len(text), hash == g.Hash, err)
 	}
-	for _, other := range []string{"", text[1:], text + "a", strings.ToUpper(text), strings.Repeat("1", 32), " " + text[1:]} {
-		if _, err := petcat.ParseToken(other); petcat.CodeOf(err) != petcat.CodeNotFound || strings.Contains(err.Error(), text[2:]) {
+	for _, other := range []string{
+		"", text[1:], text + "a", strings.ToUpper(text), strings.Repeat("1", 32), " " + text[1:],
+	} {
+		if _, err := petcat.ParseToken(other); petcat.CodeOf(err) != petcat.CodeNotFound ||
+			strings.Contains(err.Error(), text[2:]) {
 			t.Errorf("%q: %v", other, err)
 		}
 	}

@@ -82,7 +82,13 @@ type UsageQuery struct {
 // ParseUsageQuery validates a query. A zero to means now; a zero from means one day before to
 // for hours, and 30 days before it for days. It returns an [Error] with [CodeInvalidField].
 func ParseUsageQuery(account AccountID, by UsageStep, from, to, now time.Time) (UsageQuery, error) {
-	q, length, further := UsageQuery{Account: account, From: from, To: to, Step: by}, 24*time.Hour, "; days go back further"
+	q := UsageQuery{
+		Account: account,
+		From:    from,
+		To:      to,
+		Step:    by,
+	}
+	length, further := 24*time.Hour, "; days go back further"
 	switch by {
 	case UsageByHour:
 	case UsageByDay:
@@ -98,10 +104,13 @@ func ParseUsageQuery(account AccountID, by UsageStep, from, to, now time.Time) (
 	}
 	show := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	if !q.From.Before(q.To) {
-		return q, Errorf(CodeInvalidField, "from must be before to (got %s and %s)", show(q.From), show(q.To)).In("from")
+		return q, Errorf(CodeInvalidField,
+			"from must be before to (got %s and %s)", show(q.From), show(q.To)).In("from")
 	}
 	if kept := q.Step.KeptSince(now); q.From.Before(kept) { // otherwise, a total would silently be too low
-		return q, Errorf(CodeInvalidField, "from must not be before %s (got %s), because earlier %ss are no longer kept%s", show(kept), show(q.From), q.Step, further).In("from")
+		return q, Errorf(CodeInvalidField,
+			"from must not be before %s (got %s), because earlier %ss are no longer kept%s",
+			show(kept), show(q.From), q.Step, further).In("from")
 	}
 	return q, nil
 }
