@@ -14,8 +14,8 @@
 //   - [Operations] is the registry of the API's operations and their stability.
 //   - [Error] is the only error whose text a caller may see.
 //
-// Interfaces of stores, which have several implementations and a conformance suite, are
-// declared beside the values that they store, such as [CategoryStore].
+// Interfaces of stores, which have a conformance suite, are declared beside the values that they
+// store, such as [CategoryStore].
 //
 // The package imports only the standard library, without net/http and database/sql:
 // it does no I/O, reads no clock and keeps no state.

@@ -30,8 +30,20 @@ func TestMain(m *testing.M) { server.Main(m) }
 func TestStore(t *testing.T) {
 	t.Parallel() // with TestPlans
 	places := newPlaces()
-	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) storetest.SharedStore {
-		return openAt(t, places.url(t, place), Options{Clock: c})
+	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) *store.Store {
+		s := openAt(t, places.url(t, place), Options{Clock: c})
+		closeAtEnd(t, s.DB)
+		return s.Store
+	})
+}
+
+// closeAtEnd closes a database when the test ends.
+func closeAtEnd(t *testing.T, db *DB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 }
 

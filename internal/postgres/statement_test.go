@@ -19,9 +19,10 @@ func TestPlans(t *testing.T) {
 	t.Parallel() // with TestStore
 	watch := storetest.NewWatch(scans)
 	places := newPlaces()
-	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) storetest.SharedStore {
+	storetest.RunShared(t, func(t *testing.T, place string, c clock.Clock) *store.Store {
 		s := openAt(t, places.url(t, place), Options{Clock: c})
-		return &stored{store.New(watch.DB(s.DB), c), s.DB}
+		closeAtEnd(t, s.DB)
+		return store.New(watch.DB(s.DB), c)
 	})
 	watch.WantNoScans(t)
 	watch.WantAll(t, new(DB).Dialect())

@@ -11,8 +11,25 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.RunOwn(t, func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) storetest.Store {
-		return openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
+	storetest.RunOwn(t, func(
+		t *testing.T,
+		place string,
+		c clock.Clock,
+		committed func([]petcat.RevisedCategory),
+	) *store.Store {
+		s := openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
+		closeAtEnd(t, s.DB)
+		return s.Store
+	})
+}
+
+// closeAtEnd closes a database when the test ends.
+func closeAtEnd(t *testing.T, db *DB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
 	})
 }
 

@@ -14,9 +14,15 @@ import (
 // table that grows.
 func TestPlans(t *testing.T) {
 	watch := storetest.NewWatch(scans)
-	storetest.RunOwn(t, func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) storetest.Store {
+	storetest.RunOwn(t, func(
+		t *testing.T,
+		place string,
+		c clock.Clock,
+		committed func([]petcat.RevisedCategory),
+	) *store.Store {
 		s := openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
-		return &stored{store.New(watch.DB(s.DB), c), s.DB}
+		closeAtEnd(t, s.DB)
+		return store.New(watch.DB(s.DB), c)
 	})
 	watch.WantNoScans(t)
 }

@@ -38,10 +38,10 @@ func testAudit(t *testing.T, open Open) {
 		other := f.another(t)
 		var wg sync.WaitGroup
 		for i := range 24 {
-			store := []Store{f.Store, other}[i%2]
+			s := []*store.Store{f.Store, other}[i%2]
 			name, free := petcat.AccountName(strings.Repeat("a", i+1)), subscription(t, "free", 0, 0)
 			wg.Go(func() {
-				if _, err := store.CreateAccount(t.Context(), petcat.By(operator), name, free); err != nil {
+				if _, err := s.CreateAccount(t.Context(), petcat.By(operator), name, free); err != nil {
 					t.Errorf("create account: %v", err)
 				}
 			})

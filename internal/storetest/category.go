@@ -188,7 +188,6 @@ func startHandingOver(t *testing.T, open OpenOwn) (_ *fixture, handed func() []p
 		defer mu.Unlock()
 		all = append(all, group...)
 	})
-	t.Cleanup(func() { closeStore(t, s) })
 	return &fixture{Store: s}, func() []petcat.RevisedCategory {
 		mu.Lock()
 		defer mu.Unlock()

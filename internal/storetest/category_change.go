@@ -206,7 +206,7 @@ func testChangesHandedOver(t *testing.T, open OpenOwn) {
 }
 
 // testFeedOfChanges: the feed returns a changed category once, in its current state.
-func testFeedOfChanges(t *testing.T, open OpenShared) {
+func testFeedOfChanges(t *testing.T, open Open) {
 	all := nodes(t, open)
 	writer, reader := &fixture{Store: all[0]}, all[1]
 	a, b := writer.create(t, "a", nil), writer.create(t, "b", nil)

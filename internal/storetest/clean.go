@@ -106,7 +106,7 @@ func testCleanMany(t *testing.T, open Open) {
 	clean := func() {
 		t.Helper()
 		var all sync.WaitGroup
-		for _, s := range []Store{f, other} {
+		for _, s := range []*store.Store{f.Store, other} {
 			all.Go(func() {
 				if err := s.Clean(t.Context()); err != nil {
 					t.Errorf("clean: %v", err)

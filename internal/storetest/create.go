@@ -212,15 +212,15 @@ func testCreatesInParallel(t *testing.T, open Open) {
 	const clients, each, none = 16, 10, 1 << 40
 	f := start(t, open)
 	f.stock(t, 1)
-	stores := []Store{f.Store, f.another(t)}
+	stores := []*store.Store{f.Store, f.another(t)}
 	goodPet, badPet := newPet(t, "Rex", 1), newPet(t, "Bad", none)
 	goodOrder, badOrder := newOrder(t, 1, 1), newOrder(t, none, 1)
-	pet := func(s Store, n petcat.NewPet, key string) error {
+	pet := func(s *store.Store, n petcat.NewPet, key string) error {
 		create := petcat.CreatePet{Account: 1, New: n, IdempotencyKey: petcat.IdempotencyKey(key)}
 		_, err := s.CreatePet(t.Context(), create)
 		return err
 	}
-	order := func(s Store, n petcat.NewOrder, key string) error {
+	order := func(s *store.Store, n petcat.NewOrder, key string) error {
 		create := petcat.CreateOrder{Account: 1, New: n, IdempotencyKey: petcat.IdempotencyKey(key)}
 		_, err := s.CreateOrder(t.Context(), create)
 		return err

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
 func testRunningNodes(t *testing.T, open Open) {
 	f := start(t, open)
 	other := f.another(t)
-	beat := func(s Store, id, label, state string) []petcat.Node {
+	beat := func(s *store.Store, id, label, state string) []petcat.Node {
 		t.Helper()
 		all, err := s.Heartbeat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", PublicURL: "https://p", State: state})
 		return must(t, all, err)

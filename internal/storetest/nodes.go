@@ -9,21 +9,21 @@ import (
 
 	"petcat"
 	"petcat/internal/clocktest"
+	"petcat/internal/store"
 )
 
 // nodes opens several stores on the same new data.
-func nodes(t *testing.T, open OpenShared) [3]SharedStore {
+func nodes(t *testing.T, open Open) [3]*store.Store {
 	t.Helper()
-	var all [3]SharedStore
+	var all [3]*store.Store
 	place, c := t.TempDir(), clocktest.NewManual(noon)
 	for i := range all {
 		all[i] = open(t, place, c)
-		t.Cleanup(func() { closeStore(t, all[i]) })
 	}
 	return all
 }
 
-func testNodes(t *testing.T, open OpenShared) {
+func testNodes(t *testing.T, open Open) {
 	t.Run("the feed", func(t *testing.T) { testFeed(t, open) })
 	t.Run("the feed of changes", func(t *testing.T) { testFeedOfChanges(t, open) })
 	t.Run("the feed is complete", func(t *testing.T) { testFeedUnderLoad(t, open) })
@@ -41,7 +41,7 @@ func since(t *testing.T, s petcat.CategoryFeed, after petcat.Revision) (all []pe
 	return all
 }
 
-func testFeed(t *testing.T, open OpenShared) {
+func testFeed(t *testing.T, open Open) {
 	all := nodes(t, open)
 	writer, reader := all[0], all[1]
 	if got := since(t, reader, 0); len(got) != 0 {
@@ -72,29 +72,29 @@ func testFeed(t *testing.T, open OpenShared) {
 
 // testFeedUnderLoad: while all nodes write categories and accounts, the feed returns all categories,
 // once and in order.
-func testFeedUnderLoad(t *testing.T, open OpenShared) {
+func testFeedUnderLoad(t *testing.T, open Open) {
 	all := nodes(t, open)
 	const each = 30
 	var acknowledged acknowledged
 	var writers, readers sync.WaitGroup
 	done := make(chan struct{})
 	followed := make([][]petcat.RevisedCategory, len(all))
-	for i, store := range all {
+	for i, s := range all {
 		for client := range 4 {
 			writers.Go(func() {
 				for n := range each {
-					acknowledged.create(t, store, fmt.Sprintf("%d/%d/%d", i, client, n))
+					acknowledged.create(t, s, fmt.Sprintf("%d/%d/%d", i, client, n))
 					if client > 0 || n%10 != 0 {
 						continue
 					}
-					_, err := store.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(fmt.Sprintf("zoo %d/%d", i, n)), subscription(t, "free", 0, 0))
+					_, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(fmt.Sprintf("zoo %d/%d", i, n)), subscription(t, "free", 0, 0))
 					if err != nil {
 						t.Errorf("create account: %v", err)
 					}
 				}
 			})
 		}
-		readers.Go(func() { followed[i] = follow(t, store, done) })
+		readers.Go(func() { followed[i] = follow(t, s, done) })
 	}
 	writers.Wait()
 	close(done)

@@ -9,23 +9,24 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
 // once creates a resource with an idempotency key. It returns the resource, such as a petcat.Pet.
-type once func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (created any, replayed bool, err error)
+type once func(t *testing.T, s *store.Store, account petcat.AccountID, key petcat.IdempotencyKey) (created any, replayed bool, err error)
 
 // onces are the creates of all operations, with category 1 and pet 1.
 func onces(t *testing.T) map[string]once {
 	t.Helper()
 	pet := func(name string) once {
-		return func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+		return func(t *testing.T, s *store.Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
 			t.Helper()
 			c, err := s.CreatePet(t.Context(), petcat.CreatePet{Account: account, New: newPet(t, name, 1), IdempotencyKey: key})
 			return c.Pet, c.Replayed, err
 		}
 	}
 	order := func(quantity int64) once {
-		return func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+		return func(t *testing.T, s *store.Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
 			t.Helper()
 			c, err := s.CreateOrder(t.Context(), petcat.CreateOrder{Account: account, New: newOrder(t, 1, quantity), IdempotencyKey: key})
 			return c.Order, c.Replayed, err
@@ -33,7 +34,7 @@ func onces(t *testing.T) map[string]once {
 	}
 	return map[string]once{
 		"a pet": pet("Rex"), "another pet": pet("Max"), "an order": order(1), "another order": order(2),
-		"a category": func(t *testing.T, s Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+		"a category": func(t *testing.T, s *store.Store, account petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
 			t.Helper()
 			c, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: account, New: category(t, "Rex", nil), IdempotencyKey: key})
 			return c.Category, c.Replayed, err
@@ -47,19 +48,19 @@ func testOnce(t *testing.T, open Open) {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, open)
 			f.stock(t, 1)
-			first, replayed, err := create(t, f, 1, "k")
+			first, replayed, err := create(t, f.Store, 1, "k")
 			wantEqual(t, "replayed", false, must(t, replayed, err))
-			repeat := func(s Store) {
+			repeat := func(s *store.Store) {
 				t.Helper()
 				again, replayed, err := create(t, s, 1, "k")
 				wantEqual(t, "replayed", true, must(t, replayed, err))
 				wantEqual(t, "the replay", first, again)
 			}
-			repeat(f)
+			repeat(f.Store)
 			repeat(f.another(t))
 			for other, another := range onces(t) {
 				if other != name {
-					_, _, err := another(t, f, 1, "k")
+					_, _, err := another(t, f.Store, 1, "k")
 					wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 				}
 			}
@@ -67,17 +68,17 @@ func testOnce(t *testing.T, open Open) {
 				account petcat.AccountID
 				key     petcat.IdempotencyKey
 			}{{2, "k"}, {1, "K"}, {1, ""}, {1, ""}} {
-				_, replayed, err := create(t, f, fresh.account, fresh.key)
+				_, replayed, err := create(t, f.Store, fresh.account, fresh.key)
 				wantEqual(t, "replayed", false, must(t, replayed, err))
 			}
 			f.age(t, petcat.IdempotencyRetention-time.Hour)
 			f.clean(t)
-			repeat(f)
+			repeat(f.Store)
 			f.age(t, time.Hour)
 			f.clean(t)
-			first, replayed, err = create(t, f, 1, "k")
+			first, replayed, err = create(t, f.Store, 1, "k")
 			wantEqual(t, "replayed after 24 hours", false, must(t, replayed, err))
-			repeat(f)
+			repeat(f.Store)
 		})
 		t.Run(name+", 16 times concurrently", func(t *testing.T) { testOnceInParallel(t, open, create) })
 	}
@@ -85,7 +86,7 @@ func testOnce(t *testing.T, open Open) {
 }
 
 // persist retries a create like a client.
-func (o once) persist(t *testing.T, s Store, key petcat.IdempotencyKey) (created any, replayed bool, err error) {
+func (o once) persist(t *testing.T, s *store.Store, key petcat.IdempotencyKey) (created any, replayed bool, err error) {
 	t.Helper()
 	for {
 		if created, replayed, err = o(t, s, 1, key); petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {
@@ -98,7 +99,7 @@ func (o once) persist(t *testing.T, s Store, key petcat.IdempotencyKey) (created
 func testOnceInParallel(t *testing.T, open Open, create once) {
 	f := start(t, open)
 	f.stock(t, 1)
-	stores := []Store{f.Store, f.another(t)}
+	stores := []*store.Store{f.Store, f.another(t)}
 	var fresh atomic.Int64
 	var mu sync.Mutex
 	seen := make(map[any]bool)
@@ -126,7 +127,7 @@ func testOnceInParallel(t *testing.T, open Open, create once) {
 func testOneKeyInParallel(t *testing.T, open Open) {
 	f := start(t, open)
 	f.stock(t, 1)
-	stores := []Store{f.Store, f.another(t)}
+	stores := []*store.Store{f.Store, f.another(t)}
 	for round := range 10 {
 		key := petcat.IdempotencyKey(fmt.Sprint("k", round))
 		var carriedOut atomic.Int64
@@ -153,32 +154,32 @@ func testOneKeyInParallel(t *testing.T, open Open) {
 // testManagedOnce: a change with an idempotency key is made once. A retry returns the resource.
 func testManagedOnce(t *testing.T, open Open) {
 	f := start(t, open)
-	create := func(s Store, by petcat.Actor, key, name string) (petcat.Result[petcat.Account], error) {
+	create := func(s *store.Store, by petcat.Actor, key, name string) (petcat.Result[petcat.Account], error) {
 		t.Helper()
 		author, err := petcat.ParseAuthor(by, key, "account "+name)
 		must(t, author, err)
 		return s.CreateAccount(t.Context(), author, petcat.AccountName(name), subscription(t, "free", 0, 0))
 	}
-	first, err := create(f, operator, "k", "zoo")
+	first, err := create(f.Store, operator, "k", "zoo")
 	wantEqual(t, "replayed", false, must(t, first, err).Replayed)
-	for _, s := range []Store{f, f.another(t)} {
+	for _, s := range []*store.Store{f.Store, f.another(t)} {
 		again, err := create(s, operator, "k", "zoo")
 		wantEqual(t, "the retry", petcat.Result[petcat.Account]{Value: first.Value, Replayed: true}, must(t, again, err))
 	}
-	_, err = create(f, operator, "k", "shop")
+	_, err = create(f.Store, operator, "k", "shop")
 	wantCode(t, err, petcat.CodeIdempotencyKeyReused)
-	must2(t)(create(f, "operator bob", "k", "shop"))
-	_, err = create(f, operator, "l", "zoo")
+	must2(t)(create(f.Store, "operator bob", "k", "shop"))
+	_, err = create(f.Store, operator, "l", "zoo")
 	wantCode(t, err, petcat.CodeInvalidField)
-	must2(t)(create(f, operator, "l", "aquarium")) // failed changes are not stored
+	must2(t)(create(f.Store, operator, "l", "aquarium")) // failed changes are not stored
 	f.age(t, petcat.IdempotencyRetention)
 	f.clean(t)
-	must2(t)(create(f, operator, "k", "farm"))
+	must2(t)(create(f.Store, operator, "k", "farm"))
 	wantEqual(t, "audit entries", 4, len(f.audit(t)))
 }
 
 // managed makes a change of the data of [fixture.stage].
-type managed func(t *testing.T, s Store, by petcat.Author) (value any, replayed bool, err error)
+type managed func(t *testing.T, s *store.Store, by petcat.Author) (value any, replayed bool, err error)
 
 // stage creates an account with a banned key and a pending plan request, another account, an
 // operator with a session, a token, and a node.
@@ -207,21 +208,21 @@ func own(by petcat.Author) byte { return byte(100 + len(by.Actor)) }
 // manageds are the changes of all operations that have an author.
 func manageds() map[string]managed {
 	return map[string]managed{
-		"create key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"create key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			n, _, err := generator(uint64(own(by))).NewKey(1, petcat.KeyTerms{}, noon)
 			must(t, n, err)
 			r, err := s.CreateKey(t.Context(), by, n)
 			return r.Value, r.Replayed, err
 		},
-		"rotate key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"rotate key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			rotation, _, err := generator(8).Rotation(1, time.Hour)
 			must(t, rotation, err)
 			r, err := s.RotateKey(t.Context(), by, rotation)
 			return r.Value, r.Replayed, err
 		},
-		"edit key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"edit key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			label := "new"
 			edit, err := petcat.ParseKeyEdit(&label, nil, noon)
@@ -229,91 +230,91 @@ func manageds() map[string]managed {
 			r, err := s.EditKey(t.Context(), by, 1, edit)
 			return r.Value, r.Replayed, err
 		},
-		"revoke key": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"revoke key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.ChangeKey(t.Context(), by, 1, petcat.RevokeKey)
 			return r.Value, r.Replayed, err
 		},
-		"create account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"create account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CreateAccount(t.Context(), by, "shop", subscription(t, "free", 0, 0))
 			return r.Value, r.Replayed, err
 		},
-		"edit account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"edit account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.EditAccount(t.Context(), by, 1, petcat.EditName("shop"))
 			return r.Value, r.Replayed, err
 		},
-		"close account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"close account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CloseAccount(t.Context(), by, 1)
 			return r.Value, r.Replayed, err
 		},
-		"request plan": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"request plan": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			asked, err := petcat.ParseNewPlanRequest(2, "pro", "")
 			must(t, asked, err)
 			r, err := s.RequestPlan(t.Context(), by, asked)
 			return r.Value, r.Replayed, err
 		},
-		"approve plan request": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"approve plan request": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.ApprovePlanRequest(t.Context(), by, petcat.PlanApproval{Request: 1})
 			return r.Value, r.Replayed, err
 		},
-		"decline plan request": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"decline plan request": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.DeclinePlanRequest(t.Context(), by, 1)
 			return r.Value, r.Replayed, err
 		},
-		"create operator": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"create operator": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CreateOperator(t.Context(), by, "dora", petcat.RoleViewer, token(10))
 			return r.Value, r.Replayed, err
 		},
-		"remove operator": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"remove operator": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.RemoveOperator(t.Context(), by, "cleo")
 			return r.Value, r.Replayed, err
 		},
-		"create token": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"create token": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			deploy := petcat.NewToken{Name: "deploy", Role: petcat.RoleViewer, Hash: token(own(by))}
 			r, err := s.CreateToken(t.Context(), by, deploy)
 			return r.Value, r.Replayed, err
 		},
-		"revoke token": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"revoke token": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.RevokeToken(t.Context(), by, "ci")
 			return r.Value, r.Replayed, err
 		},
-		"create link of an operator": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"create link of an operator": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CreateLink(t.Context(), by, petcat.Subject{Operator: "cleo"}, token(own(by)))
 			return r.Value, r.Replayed, err
 		},
-		"create link of an account": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"create link of an account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CreateLink(t.Context(), by, petcat.Subject{Account: 1}, token(own(by)))
 			return r.Value, r.Replayed, err
 		},
-		"sign out everywhere": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"sign out everywhere": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.SignOutEverywhere(t.Context(), by, petcat.Subject{Operator: "cleo"})
 			return nil, r.Replayed, err // a retry ends no session
 		},
-		"drain node": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"drain node": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			must2(t)(s.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"})) // it may be slow
 			r, err := s.DrainNode(t.Context(), by, "web", true)
 			return r.Value, r.Replayed, err
 		},
-		"set the log level": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"set the log level": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.SetLogLevel(t.Context(), by, slog.LevelDebug, noon.Add(time.Hour))
 			return r.Value, r.Replayed, err
 		},
-		"lift ban": func(t *testing.T, s Store, by petcat.Author) (any, bool, error) {
+		"lift ban": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.LiftBan(t.Context(), by, 1)
 			return r.Value, r.Replayed, err
@@ -330,23 +331,23 @@ func testManagedOnceAll(t *testing.T, open Open) {
 			f := start(t, open)
 			f.stage(t)
 			by := petcat.Author{Actor: operator, Key: "k", Request: name}
-			first, replayed, err := change(t, f, by)
+			first, replayed, err := change(t, f.Store, by)
 			wantEqual(t, "replayed", false, must(t, replayed, err))
 			entries := f.audit(t)
-			for _, s := range []Store{f, f.another(t)} {
+			for _, s := range []*store.Store{f.Store, f.another(t)} {
 				again, replayed, err := change(t, s, by)
 				wantEqual(t, "replayed", true, must(t, replayed, err))
 				wantEqual(t, "the retry", first, again)
 			}
 			other := by
 			other.Request = "another"
-			_, _, err = change(t, f, other)
+			_, _, err = change(t, f.Store, other)
 			wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 			wantEqual(t, "the audit log", entries, f.audit(t))
 
 			other = by
 			other.Actor = "operator bob"
-			_, replayed, err = change(t, f, other)
+			_, replayed, err = change(t, f.Store, other)
 			if replayed || petcat.CodeOf(err) == petcat.CodeIdempotencyKeyReused {
 				t.Errorf("another actor with the same key: replayed %t, %v", replayed, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
 func testOrders(t *testing.T, open Open) {
@@ -54,7 +55,7 @@ func testOwnOrders(t *testing.T, open Open) {
 		wantEqual(t, "the result", placed, f.order(t, o.account, newOrder(t, o.pet, o.quantity)))
 		want[o.account] = append(want[o.account], placed)
 	}
-	for _, s := range []Store{f.Store, f.another(t)} {
+	for _, s := range []*store.Store{f.Store, f.another(t)} {
 		for account := range petcat.AccountID(4) {
 			orders, err := s.ListOrders(t.Context(), petcat.OrderQuery{Account: account, Limit: 10})
 			wantEqual(t, account.String()+"'s orders", want[account], must(t, orders, err))

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
 func testPets(t *testing.T, open Open) {
@@ -52,7 +53,7 @@ func testPetNames(t *testing.T, open Open) {
 		wantEqual(t, "the result", p, f.pet(t, name, category))
 		want = append(want, p)
 	}
-	for _, s := range []Store{f.Store, f.another(t)} {
+	for _, s := range []*store.Store{f.Store, f.another(t)} {
 		for _, p := range want {
 			found, err := s.FindPet(t.Context(), p.ID)
 			wantEqual(t, "the pet", p, must(t, found, err))
@@ -106,7 +107,7 @@ func testCategoryInUse(t *testing.T, open Open) {
 func testPetsAgainstDeletions(t *testing.T, open Open) {
 	const rounds, clients = 10, 4
 	f := start(t, open)
-	stores := []Store{f.Store, f.another(t)}
+	stores := []*store.Store{f.Store, f.another(t)}
 	for round := range rounds {
 		category := f.create(t, "Dogs", nil).ID
 		n := newPet(t, fmt.Sprint("Rex ", round), category)

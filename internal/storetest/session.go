@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
 // token returns the hash of a token.
@@ -161,7 +162,7 @@ func testLinks(f signInFixture) {
 
 func testConcurrentSignIns(f signInFixture) {
 	f.link(token(1))
-	stores := []Store{f.Store, f.another(f.t)}
+	stores := []*store.Store{f.Store, f.another(f.t)}
 	var signedIn atomic.Int64
 	var all sync.WaitGroup
 	for i := range 16 {

@@ -1,12 +1,9 @@
-// Package storetest is the conformance suite of stores, which makes them behave identically. It uses
-// the interfaces of package petcat. Packages sqlite and postgres test their own features.
+// Package storetest is the conformance suite of [store.Store], which makes it behave identically on
+// all databases. Packages sqlite and postgres test their own features.
 package storetest
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -20,58 +17,41 @@ import (
 	"petcat/internal/store"
 )
 
-// Store is the interface of all stores.
-type Store interface {
-	petcat.CategoryStore
-	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
-	petcat.PetStore
-	petcat.OrderStore
-	petcat.AccountStore
-	petcat.KeyStore
-	petcat.BanStore
-	petcat.AccessStore
-	petcat.NodeStore
-	OnAccessChange(fn func(context.Context))
-	petcat.AuditStore
-	petcat.UsageStore
-	petcat.OperatorStore
-	petcat.SessionStore
-	petcat.OperatorTokenStore
-	petcat.PlanRequestStore
-	io.Closer
-	// Clean deletes expired rows.
-	Clean(ctx context.Context) error
-	// Change runs fn in a transaction.
-	Change(ctx context.Context, doing string, fn func(*store.Tx) error) error
-	// Note and SetNote read and write texts that processes share.
-	Note(ctx context.Context, name string) (string, error)
-	SetNote(ctx context.Context, name, text string) error
-	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
-	SetLogLevel(
-		ctx context.Context, by petcat.Author, level slog.Level, until time.Time,
-	) (petcat.Result[slog.Level], error)
-}
+// The domain declares what the operations do, and the suite tests that.
+var (
+	_ petcat.CategoryStore      = (*store.Store)(nil)
+	_ petcat.PetStore           = (*store.Store)(nil)
+	_ petcat.OrderStore         = (*store.Store)(nil)
+	_ petcat.AccountStore       = (*store.Store)(nil)
+	_ petcat.KeyStore           = (*store.Store)(nil)
+	_ petcat.BanStore           = (*store.Store)(nil)
+	_ petcat.AccessStore        = (*store.Store)(nil)
+	_ petcat.NodeStore          = (*store.Store)(nil)
+	_ petcat.AuditStore         = (*store.Store)(nil)
+	_ petcat.UsageStore         = (*store.Store)(nil)
+	_ petcat.OperatorStore      = (*store.Store)(nil)
+	_ petcat.OperatorTokenStore = (*store.Store)(nil)
+	_ petcat.SessionStore       = (*store.Store)(nil)
+	_ petcat.PlanRequestStore   = (*store.Store)(nil)
+	_ petcat.CategoryFeed       = (*store.Store)(nil)
+)
 
-// Open opens a store on the dataset named place, which is empty the first time. Several stores on
-// the same dataset stand for several processes. The test closes the store.
-type Open func(t *testing.T, place string, c clock.Clock) Store
+// Open opens a store on the dataset named place, which is empty the first time, and closes it when
+// the test ends. Several stores on the same dataset stand for several processes.
+type Open func(t *testing.T, place string, c clock.Clock) *store.Store
 
 // OpenOwn is Open for a store with a single process that creates categories. committed, if not nil,
 // is called with the categories of each commit.
-type OpenOwn func(t *testing.T, place string, c clock.Clock, committed func([]petcat.RevisedCategory)) Store
-
-// SharedStore is a store for several processes that create categories.
-type SharedStore interface {
-	Store
-	petcat.CategoryFeed
-}
-
-// OpenShared is Open for a SharedStore.
-type OpenShared func(t *testing.T, place string, c clock.Clock) SharedStore
+type OpenOwn func(
+	t *testing.T,
+	place string,
+	c clock.Clock,
+	committed func([]petcat.RevisedCategory),
+) *store.Store
 
 // RunOwn runs the suite for a store with a single process.
 func RunOwn(t *testing.T, open OpenOwn) {
-	run(t, func(t *testing.T, place string, c clock.Clock) Store {
+	run(t, func(t *testing.T, place string, c clock.Clock) *store.Store {
 		t.Helper()
 		return open(t, place, c, nil)
 	})
@@ -79,12 +59,9 @@ func RunOwn(t *testing.T, open OpenOwn) {
 	t.Run("changes are passed on before they return", func(t *testing.T) { testChangesHandedOver(t, open) })
 }
 
-// RunShared runs the suite for a SharedStore.
-func RunShared(t *testing.T, open OpenShared) {
-	run(t, func(t *testing.T, place string, c clock.Clock) Store {
-		t.Helper()
-		return open(t, place, c)
-	})
+// RunShared runs the suite for a store with several processes that create categories.
+func RunShared(t *testing.T, open Open) {
+	run(t, open)
 	t.Run("several nodes", func(t *testing.T) { testNodes(t, open) })
 }
 
@@ -135,7 +112,8 @@ const operator petcat.Actor = "cli:ada"
 
 // fixture is a store with its clock.
 type fixture struct {
-	Store
+	*store.Store
+
 	clock *clocktest.Manual
 	open  Open
 	place string
@@ -150,18 +128,9 @@ func start(t *testing.T, open Open) *fixture {
 }
 
 // another opens a second store on the same dataset, for another process.
-func (f *fixture) another(t *testing.T) Store {
+func (f *fixture) another(t *testing.T) *store.Store {
 	t.Helper()
-	s := f.open(t, f.place, f.clock)
-	t.Cleanup(func() { closeStore(t, s) })
-	return s
-}
-
-func closeStore(t *testing.T, s Store) {
-	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	return f.open(t, f.place, f.clock)
 }
 
 func (f *fixture) now() time.Time { return f.clock.Read().Time() }

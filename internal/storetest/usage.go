@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/store"
 )
 
 func testUsage(t *testing.T, open Open) {
@@ -19,7 +20,7 @@ func testUsage(t *testing.T, open Open) {
 }
 
 // usage returns a usage history, by default until tomorrow.
-func (f *fixture) usage(t *testing.T, s Store, q petcat.UsageQuery) petcat.UsageHistory {
+func (f *fixture) usage(t *testing.T, s *store.Store, q petcat.UsageQuery) petcat.UsageHistory {
 	t.Helper()
 	if q.To.IsZero() {
 		q.To = f.now().Add(24 * time.Hour)
@@ -151,7 +152,7 @@ func testUsageRetention(t *testing.T, open Open) {
 func testUsageOfTwoNodes(t *testing.T, open Open) {
 	const batches, accounts = 20, 100
 	f := start(t, open)
-	stores := []Store{f.Store, f.another(t)}
+	stores := []*store.Store{f.Store, f.another(t)}
 	at := noon.Add(-petcat.UsageHours - 48*time.Hour)
 	errs := make(chan error)
 	for node, s := range stores {
