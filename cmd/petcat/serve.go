@@ -21,6 +21,7 @@ import (
 	"petcat/internal/logging"
 	"petcat/internal/portal"
 	"petcat/internal/server"
+	"petcat/internal/store"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -178,7 +179,7 @@ func (c *call) devLinks(n *server.Node, account petcat.AccountID) (customer, ope
 // devNode is a running node.
 type devNode interface {
 	Identify(ctx context.Context, key petcat.Secret) (petcat.AccountID, error)
-	Store() server.Store
+	Store() *store.Store
 }
 
 // devKey returns the key in the file and its account, which may have been renamed. If the key is not

@@ -10,7 +10,7 @@ import (
 
 	"petcat"
 	"petcat/internal/config"
-	"petcat/internal/server"
+	"petcat/internal/store"
 )
 
 // startingNode is a node that cannot check keys yet.
@@ -20,7 +20,7 @@ func (startingNode) Identify(context.Context, petcat.Secret) (petcat.AccountID, 
 	return 0, petcat.Errorf(petcat.CodeServiceUnavailable, "keys cannot be checked at the moment; retry later")
 }
 
-func (n startingNode) Store() server.Store {
+func (n startingNode) Store() *store.Store {
 	n.t.Fatal("the store is used")
 	return nil
 }

@@ -64,11 +64,11 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	must(t, err)
 	db, err := sqlite.Open(t.Context(), sqlite.Options{
 		Dir: dir, Environment: petcat.Production, Clock: s.clock, Serving: true,
-		CategoriesCommitted: func(c []petcat.RevisedCategory) { s.catalog.Apply(c) },
 	})
 	must(t, err)
 	s.store = store.New(db, s.clock)
 	s.catalog = catalog.New(s.store.Dataset())
+	db.OnCategoriesCommitted(s.catalog.Apply)
 	must(t, s.catalog.Load(t.Context(), s.store))
 	s.limiter = ratelimit.New(ratelimit.Options{
 		Clock: s.clock, DayUsed: nothingUsed, BanMode: petcat.EnforceBans, SaveBan: func(context.Context, petcat.Ban) error { return nil },

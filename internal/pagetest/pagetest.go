@@ -78,12 +78,12 @@ func Open(t *testing.T) *Service {
 	Must(t, err)
 	db, err := sqlite.Open(t.Context(), sqlite.Options{
 		Dir: dir, Environment: petcat.Production, Clock: s.Clock, Serving: true,
-		CategoriesCommitted: func(c []petcat.RevisedCategory) { s.List.Apply(c) },
 	})
 	Must(t, err)
 	t.Cleanup(func() { Must(t, db.Close()) })
 	s.Store = store.New(db, s.Clock)
 	s.List = catalog.New(s.Store.Dataset())
+	db.OnCategoriesCommitted(s.List.Apply)
 	Must(t, s.List.Load(t.Context(), s.Store))
 	s.Limiter = ratelimit.New(ratelimit.Options{
 		Clock: s.Clock, BanMode: petcat.EnforceBans, SaveBan: s.Store.SaveBan, Banned: func(petcat.Ban) {},

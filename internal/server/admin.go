@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,120 +25,123 @@ import (
 	"petcat/internal/web"
 )
 
-// serveAdmin starts the admin listener, by default on loopback. serveConsole adds the console
-// after the data is loaded.
-func (n *Node) serveAdmin(context.Context) error {
-	n.adminMux = http.NewServeMux()
-	n.adminMux.Handle("GET /metrics", n.metrics.Handler())
-	n.adminMux.HandleFunc("GET /livez", livez)
-	n.adminMux.HandleFunc("GET /readyz", n.readyz)
-	n.adminMux.Handle("GET /admin/openapi.json", web.NewDocument("application/json", api.Management()))
+// newAdminPaths returns the paths of the admin listener that need no data.
+func (b base) newAdminPaths(so *sockets, st *state) *http.ServeMux {
 	docs := reference.Admin()
-	n.adminMux.Handle("/admin/docs", docs)
-	n.adminMux.Handle("/admin/docs/", docs)
-	n.adminMux.HandleFunc("GET /settings", n.settings)
-	admin := n.serve(n.adminSocket, n.Settings.AdminTLS(), n.guard(n.adminMux))
-	n.onClose(func(ctx context.Context) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", b.metrics.Handler())
+	mux.HandleFunc("GET /livez", livez)
+	mux.HandleFunc("GET /readyz", st.readyz)
+	mux.Handle("GET /admin/openapi.json", web.NewDocument("application/json", api.Management()))
+	mux.Handle("/admin/docs", docs)
+	mux.Handle("/admin/docs/", docs)
+	// The effective settings. Secrets are masked.
+	mux.HandleFunc("GET /settings", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, so.effectiveSettings())
+	})
+	return mux
+}
+
+// serveAdmin starts the admin listener, by default on loopback.
+func (b base) serveAdmin(so *sockets, paths http.Handler) *http.Server {
+	socket := so.secured(so.admin, b.Settings.AdminTLS())
+	admin := b.serve(socket, so.gate().guard(paths))
+	b.lifetime.onClose(func(ctx context.Context) error {
 		if admin.Shutdown(ctx) != nil {
 			_ = admin.Close()
 		}
 		return nil
 	})
-	n.metrics.Read("petcat_ready", func() float64 {
-		_, ready := n.readiness()
-		return gauge(ready)
-	})
-	return nil
+	return admin
 }
 
-// serveConsole adds the console and the management API to the admin listener, and starts to record
-// the history for the console's charts.
-func (n *Node) serveConsole(context.Context) error {
-	n.history = console.NewHistory(n.Clock.Read().Time())
-	n.every(console.StepLength, func(context.Context) {
-		r, _ := n.readiness()
-		n.history.Take(n.Clock.Read().Time(), slices.Sorted(maps.Keys(r.Since)))
-	})
+// addOperatorPaths adds the console, the profiles and the management API to the admin listener.
+func (p *parts) addOperatorPaths(paths *http.ServeMux) {
 	// Wrong tokens, and wrong cookies of the console.
-	failures := ratelimit.NewBucket[clientnet.Net](n.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
-	secure := strings.HasPrefix(n.ConsoleURL(), "https://")
-	operators := console.New(console.Options{
-		Options:    n.pageOptions(secure, failures),
-		Store:      n.store,
-		List:       n.list,
-		Limiter:    n.limiter,
-		Version:    n.Version,
-		Node:       n.id,
-		Parts:      func() []console.Part { return n.condition.Load().parts },
-		Nodes:      func() []petcat.Node { return *n.nodes.Load() },
-		History:    n.history,
-		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, n.store) },
-		URL:        n.ConsoleURL(),
-		Settings:   n.effectiveSettings(),
-		OwnName:    func(host string) bool { return n.isOwnName(host) || n.isConsoleURL(host) },
+	failures := ratelimit.NewBucket[clientnet.Net](p.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
+	operators := p.console(failures)
+	paths.Handle("/console/", operators)
+	paths.Handle("GET /debug/pprof/", operators)
+	paths.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
+	paths.Handle("/admin/v1/", p.management(failures))
+}
+
+// console returns the console, which also serves the profiles.
+func (p *parts) console(failures *ratelimit.Bucket[clientnet.Net]) http.Handler {
+	url := p.sockets.consoleURL()
+	own := p.sockets.gate()
+	return console.New(console.Options{
+		Options:    p.pageOptions(strings.HasPrefix(url, "https://"), failures),
+		Store:      p.data.store,
+		List:       p.data.list,
+		Limiter:    p.limiter,
+		Version:    p.Version,
+		Node:       p.id,
+		Parts:      func() []console.Part { return p.state.condition.Load().parts },
+		Nodes:      func() []petcat.Node { return *p.state.nodes.Load() },
+		History:    p.history,
+		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, p.data.store) },
+		URL:        url,
+		Settings:   p.sockets.effectiveSettings(),
+		OwnName:    func(host string) bool { return own.isOwnName(host) || own.isConsoleURL(host) },
 	})
-	n.adminMux.Handle("/console/", operators)
+}
+
+// management returns the management API.
+func (p *parts) management(failures *ratelimit.Bucket[clientnet.Net]) http.Handler {
 	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served
-	if n.Settings.CustomerPages {
-		customerLink = func(token petcat.Secret) string { return portal.Link(n.PublicURL(), token) }
+	if p.Settings.CustomerPages {
+		customerLink = func(token petcat.Secret) string { return portal.Link(p.sockets.publicURL(), token) }
 	}
-	n.adminMux.Handle("/admin/v1/", management.New(management.Options{
-		Store:          n.store,
-		Keys:           petcat.KeyGenerator{Environment: n.store.Environment(), Random: rand.Reader},
-		Backups:        n.backups,
+	return management.New(management.Options{
+		Store:          p.data.store,
+		Keys:           petcat.KeyGenerator{Environment: p.data.store.Environment(), Random: rand.Reader},
+		Backups:        p.backups,
 		CustomerLink:   customerLink,
 		Failures:       failures,
-		TrustedProxies: n.proxies,
-		Clock:          n.Clock,
-		Logger:         n.Log.Logger,
-	}))
-	n.adminMux.Handle("GET /debug/pprof/", operators)
-	n.adminMux.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
-	return nil
+		TrustedProxies: p.proxies,
+		Clock:          p.Clock,
+		Logger:         p.Log.Logger,
+	})
 }
 
 // pageOptions returns the options that the console and the customer's page share. secure is true
 // if browsers reach them over TLS. strangers counts cookies without a session.
-func (n *Node) pageOptions(secure bool, strangers *ratelimit.Bucket[clientnet.Net]) pages.Options {
+func (p *parts) pageOptions(secure bool, strangers *ratelimit.Bucket[clientnet.Net]) pages.Options {
 	return pages.Options{
-		Environment:    n.store.Environment(),
-		Deployment:     n.store.Dataset(),
+		Environment:    p.data.store.Environment(),
+		Deployment:     p.data.store.Dataset(),
 		Secure:         secure,
-		Failures:       ratelimit.NewBucket[clientnet.Net](n.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
+		Failures:       ratelimit.NewBucket[clientnet.Net](p.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
 		Strangers:      strangers,
-		TrustedProxies: n.proxies,
-		Clock:          n.Clock,
-		Logger:         n.Log.Logger,
+		TrustedProxies: p.proxies,
+		Clock:          p.Clock,
+		Logger:         p.Log.Logger,
 	}
 }
 
 // backups returns the last scheduled backup that was verified, if there is one.
-func (n *Node) backups(ctx context.Context) ([]any, error) {
-	last, err := backup.LastMade(ctx, n.store)
+func (p *parts) backups(ctx context.Context) ([]any, error) {
+	last, err := backup.LastMade(ctx, p.data.store)
 	if err != nil || last.TakenAt.IsZero() {
 		return []any{}, err
 	}
 	return []any{last}, nil
 }
 
-// settings sends the effective settings. Secrets are masked.
-func (n *Node) settings(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, n.effectiveSettings())
-}
-
 // effectiveSettings returns the effective settings, with actual addresses and resolved defaults.
-func (n *Node) effectiveSettings() []config.Value {
+func (s *sockets) effectiveSettings() []config.Value {
 	actual := map[string]string{
-		"--listen":         n.apiSocket.Addr().String(),
-		"--admin-listen":   n.adminSocket.Addr().String(),
-		"--public-url":     n.PublicURL(),
-		"--console-url":    n.ConsoleURL(),
-		"--node-name":      n.Settings.Label(),
-		"--backup-dir":     n.Settings.BackupDir,
-		"--log-format":     n.Settings.LogFormat,
-		"--customer-pages": strconv.FormatBool(n.Settings.CustomerPages),
+		"--listen":         s.api.Addr().String(),
+		"--admin-listen":   s.admin.Addr().String(),
+		"--public-url":     s.publicURL(),
+		"--console-url":    s.consoleURL(),
+		"--node-name":      s.settings.Label(),
+		"--backup-dir":     s.settings.BackupDir,
+		"--log-format":     s.settings.LogFormat,
+		"--customer-pages": strconv.FormatBool(s.settings.CustomerPages),
 	}
-	values := slices.Clone(n.Settings.Values)
+	values := slices.Clone(s.settings.Values)
 	for i, v := range values {
 		values[i].Value = cmp.Or(actual[v.Flag], v.Value)
 	}

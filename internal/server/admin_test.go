@@ -20,7 +20,7 @@ func TestSettings(t *testing.T) {
 		o.Settings.Values = must(config.Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"})).Values
 	})
 	answer := httptest.NewRecorder()
-	n.guard(n.adminMux).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/settings", nil))
+	n.admin.Handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/settings", nil))
 	if strings.Contains(answer.Body.String(), "hunter2") {
 		t.Errorf("the password is shown: %s", answer.Body)
 	}
@@ -38,8 +38,6 @@ func TestSettings(t *testing.T) {
 
 // TestConsoleURL: the console's URL has https only if other machines can reach the console.
 func TestConsoleURL(t *testing.T) {
-	l := must(listenOn(t.Context(), "admin-listen", "127.0.0.1:0"))
-	_ = l.Close()
 	for name, c := range map[string]struct {
 		settings config.Settings
 		want     string
@@ -50,8 +48,7 @@ func TestConsoleURL(t *testing.T) {
 		"behind a proxy":                 {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"}, "https://console.example.com"},
 		"behind a tunnel":                {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"}, "http://localhost:9081"},
 	} {
-		n := &Node{Options: Options{Settings: c.settings}, adminSocket: &limitedListener{TCPListener: l}}
-		if got := n.ConsoleURL(); !strings.HasPrefix(got, c.want) {
+		if got := testSockets(t, c.settings).consoleURL(); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -12,6 +13,7 @@ import (
 	"petcat"
 	"petcat/internal/backup"
 	"petcat/internal/datadir"
+	"petcat/internal/store"
 )
 
 // The background jobs of a node, besides its health checks.
@@ -20,68 +22,71 @@ import (
 // level that an operator set.
 const beatInterval = 2 * time.Second
 
+// heartbeats keep this node among the running nodes of the database.
+type heartbeats struct {
+	base
+
+	store   petcat.NodeStore
+	sockets *sockets
+	state   *state
+}
+
 // joinNodes registers this node in the database, and sends heartbeats until it closes.
-func (n *Node) joinNodes(ctx context.Context) error {
-	n.nodes.Store(&[]petcat.Node{{ID: n.id, Version: n.Version}})
-	n.beat(ctx)
-	n.every(beatInterval, n.beat)
-	// If Leave fails, the other nodes notice that the heartbeats stopped.
-	n.onClose(func(ctx context.Context) error {
-		_ = n.store.RemoveNode(ctx, n.id)
+func (b base) joinNodes(ctx context.Context, nodes petcat.NodeStore, so *sockets, st *state) {
+	h := &heartbeats{
+		base:    b,
+		store:   nodes,
+		sockets: so,
+		state:   st,
+	}
+	h.beat(ctx)
+	b.lifetime.every(beatInterval, h.beat)
+	// If RemoveNode fails, the other nodes notice that the heartbeats stopped.
+	b.lifetime.onClose(func(ctx context.Context) error {
+		_ = nodes.RemoveNode(ctx, b.id)
 		return nil
 	})
-	n.metrics.Read("petcat_nodes", func() float64 { return float64(len(*n.nodes.Load())) })
-	return nil
+	b.metrics.Read("petcat_nodes", func() float64 { return float64(len(*st.nodes.Load())) })
 }
 
 // beat writes the node's state to the database. It reads the running nodes, this node's label, and
 // whether this node is drained. While the database is unavailable, the last values apply.
-func (n *Node) beat(ctx context.Context) {
-	was := n.self()
-	r, _ := n.readiness()
+func (h *heartbeats) beat(ctx context.Context) {
+	was := h.state.self()
+	r, _ := h.state.readiness()
 	host, _ := os.Hostname() // "" if it is unknown
-	nodes, err := n.store.Heartbeat(ctx, petcat.Node{
-		ID:         n.id,
-		Label:      n.Settings.Label(),
-		Version:    n.Version,
+	nodes, err := h.store.Heartbeat(ctx, petcat.Node{
+		ID:         h.id,
+		Label:      h.Settings.Label(),
+		Version:    h.Version,
 		Host:       host,
-		AdminURL:   n.AdminURL(),
-		ConsoleURL: n.ConsoleURL(),
-		PublicURL:  n.PublicURL(),
+		AdminURL:   h.sockets.adminURL(),
+		ConsoleURL: h.sockets.consoleURL(),
+		PublicURL:  h.sockets.publicURL(),
 		State:      r.Status,
 		Drained:    was.Drained,
 	})
 	if err != nil {
 		return // the keyring logs that the database is unavailable
 	}
-	n.nodes.Store(&nodes)
-	now := n.self()
+	h.state.nodes.Store(&nodes)
+	now := h.state.self()
 	if now.Label != was.Label {
-		n.Log.SetNode(now.Label)
-		n.metrics.SetNode(now.Label)
+		h.Log.SetNode(now.Label)
+		h.metrics.SetNode(now.Label)
 	}
 	if now.Drained != was.Drained {
-		n.Log.InfoContext(ctx, "drain state changed", "drained", now.Drained)
+		h.Log.InfoContext(ctx, "drain state changed", "drained", now.Drained)
 	}
-}
-
-// self returns this node's record in the database.
-func (n *Node) self() petcat.Node {
-	for _, node := range *n.nodes.Load() {
-		if node.ID == n.id {
-			return node
-		}
-	}
-	return petcat.Node{ID: n.id, Label: n.Settings.Label()}
 }
 
 // scheduleBackups starts the scheduled backups, if enabled. Only permanent errors stop the start;
 // a full disk, for example, is reported by each backup.
-func (n *Node) scheduleBackups(context.Context) error {
-	if n.Settings.BackupEvery == 0 {
+func (b base) scheduleBackups(d *data) error {
+	if b.Settings.BackupEvery == 0 {
 		return nil
 	}
-	folder, err := filepath.Abs(n.Settings.BackupDir)
+	folder, err := filepath.Abs(b.Settings.BackupDir)
 	if err == nil {
 		err = datadir.Prepare(folder)
 	}
@@ -93,27 +98,27 @@ func (n *Node) scheduleBackups(context.Context) error {
 	}
 	host, _ := os.Hostname() // "" if it is unknown
 	s := &backup.Schedule{
-		Database:    n.db,
-		Notes:       n.store,
-		Environment: n.store.Environment(),
-		Dataset:     n.store.Dataset(),
+		Database:    d.db,
+		Notes:       d.store,
+		Environment: d.store.Environment(),
+		Dataset:     d.store.Dataset(),
 		Folder:      folder,
-		Every:       n.Settings.BackupEvery,
-		Keep:        n.Settings.BackupKeep,
-		Command:     n.Settings.BackupCommand,
+		Every:       b.Settings.BackupEvery,
+		Keep:        b.Settings.BackupKeep,
+		Command:     b.Settings.BackupCommand,
 		Host:        host,
-		Version:     n.Version,
-		Clock:       n.Clock,
-		Logger:      n.Log.Logger,
+		Version:     b.Version,
+		Clock:       b.Clock,
+		Logger:      b.Log.Logger,
 	}
-	n.repeat(s.UntilCheck, s.Check)
-	n.metrics.Read("petcat_backup_interval_seconds", s.Every.Seconds)
-	n.metrics.Read("petcat_backup_last_success_timestamp_seconds", func() float64 {
+	b.lifetime.repeat(s.UntilCheck, s.Check)
+	b.metrics.Read("petcat_backup_interval_seconds", s.Every.Seconds)
+	b.metrics.Read("petcat_backup_last_success_timestamp_seconds", func() float64 {
 		return float64(max(0, s.Last().TakenAt.Unix())) // negative if there is none
 	})
-	n.metrics.Read("petcat_backup_duration_seconds", func() float64 { return s.Last().Seconds })
-	n.metrics.Read("petcat_backup_size_bytes", func() float64 { return float64(s.Last().Size) })
-	n.metrics.Read("petcat_backup_failures_total", func() float64 { return float64(s.Failures.Load()) })
+	b.metrics.Read("petcat_backup_duration_seconds", func() float64 { return s.Last().Seconds })
+	b.metrics.Read("petcat_backup_size_bytes", func() float64 { return float64(s.Last().Size) })
+	b.metrics.Read("petcat_backup_failures_total", func() float64 { return float64(s.Failures.Load()) })
 	return nil
 }
 
@@ -124,48 +129,50 @@ const (
 	cleanInterval = time.Minute
 )
 
-// watch starts the health checks, and the jobs that follow the log level, log the head of the audit
-// log and delete expired rows.
-func (n *Node) watch(ctx context.Context) error {
-	n.every(beatInterval, n.followLogLevel)
-	n.logAuditHead(ctx)
-	n.every(auditInterval, n.logAuditHead)
-	n.every(cleanInterval, func(ctx context.Context) {
-		if err := n.store.Clean(ctx); err != nil && ctx.Err() == nil {
-			n.Log.WarnContext(ctx, "deleting expired rows failed; retrying in a minute", "error", err)
+// levels is the log level that an operator set, of a store.
+type levels interface {
+	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
+}
+
+// maintain starts the jobs that follow the log level, log the head of the audit log, and delete
+// expired rows.
+func (b base) maintain(ctx context.Context, s *store.Store) {
+	b.lifetime.every(beatInterval, func(ctx context.Context) { b.followLogLevel(ctx, s) })
+	b.logAuditHead(ctx, s)
+	b.lifetime.every(auditInterval, func(ctx context.Context) { b.logAuditHead(ctx, s) })
+	b.lifetime.every(cleanInterval, func(ctx context.Context) {
+		if err := s.Clean(ctx); err != nil && ctx.Err() == nil {
+			b.Log.WarnContext(ctx, "deleting expired rows failed; retrying in a minute", "error", err)
 		}
 	})
-	n.check(ctx)
-	n.every(checkInterval, n.check)
-	n.metrics.Read("petcat_log_writes_lost_total", func() float64 { return float64(n.Log.Lost()) })
-	return nil
+	b.metrics.Read("petcat_log_writes_lost_total", func() float64 { return float64(b.Log.Lost()) })
 }
 
 // logAuditHead logs the head of the audit log at every log level, because an attacker with access
 // only to the database cannot change it there. petcat audit verify --head checks it.
-func (n *Node) logAuditHead(ctx context.Context) {
-	err := n.store.EachAuditEntry(ctx, petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
+func (b base) logAuditHead(ctx context.Context, s petcat.AuditStore) {
+	err := s.EachAuditEntry(ctx, petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
 		head := petcat.AuditHead{Sequence: e.Sequence, Hash: e.Hash}
-		n.Log.Always.InfoContext(ctx, "audit log head", "head", head.String())
+		b.Log.Always.InfoContext(ctx, "audit log head", "head", head.String())
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
-		n.Log.WarnContext(ctx, "reading the audit log head failed; retrying in 24 hours", "error", err)
+		b.Log.WarnContext(ctx, "reading the audit log head failed; retrying in 24 hours", "error", err)
 	}
 }
 
 // followLogLevel applies the log level that an operator set for all nodes. When that expires, the
 // level of the settings applies again. While the database is unavailable, the level stays.
-func (n *Node) followLogLevel(ctx context.Context) {
-	level, until, err := n.store.LogLevel(ctx)
+func (b base) followLogLevel(ctx context.Context, s levels) {
+	level, until, err := s.LogLevel(ctx)
 	if err != nil {
 		return
 	}
-	if !n.Clock.Read().Time().Before(until) {
-		level = n.Settings.LogLevel
+	if !b.Clock.Read().Time().Before(until) {
+		level = b.Settings.LogLevel
 	}
-	if before := n.Log.Level(); level != before {
-		n.Log.SetLevel(level)
-		n.Log.Always.InfoContext(ctx, "log level changed", "from", before, "to", level)
+	if before := b.Log.Level(); level != before {
+		b.Log.SetLevel(level)
+		b.Log.Always.InfoContext(ctx, "log level changed", "from", before, "to", level)
 	}
 }

@@ -27,17 +27,18 @@ func TestDrainedNode(t *testing.T) {
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), &log)
 	o.Settings.NodeName = "web"
 	n := must(Start(t.Context(), o))
+	h := &heartbeats{base: n.base, store: n.Store(), sockets: n.sockets, state: n.state}
 	for _, c := range []struct {
 		drained bool
 		state   string
 	}{{true, "drained"}, {false, "ready"}} {
-		must(n.store.DrainNode(t.Context(), petcat.By("test"), "web", c.drained))
-		n.beat(t.Context()) // reads that it is drained
-		n.beat(t.Context()) // writes its new state
-		if r, ready := n.readiness(); r.Status != c.state || ready == c.drained {
+		must(n.Store().DrainNode(t.Context(), petcat.By("test"), "web", c.drained))
+		h.beat(t.Context()) // reads that it is drained
+		h.beat(t.Context()) // writes its new state
+		if r, ready := n.state.readiness(); r.Status != c.state || ready == c.drained {
 			t.Errorf("drained %t: %+v, ready %t", c.drained, r, ready)
 		}
-		nodes := must(n.store.Nodes(t.Context()))
+		nodes := must(n.Store().Nodes(t.Context()))
 		if len(nodes) != 1 || nodes[0].State != c.state || nodes[0].Label != "web" || nodes[0].Version != "test" {
 			t.Errorf("drained %t: the nodes are %+v", c.drained, nodes)
 		}
@@ -51,14 +52,14 @@ func TestDrainedNode(t *testing.T) {
 	}
 }
 
-// shared is a store that assigns a label.
-type shared struct {
-	Store
+// relabeling is a store of nodes that assigns a label.
+type relabeling struct {
+	petcat.NodeStore
 
 	label string
 }
 
-func (s *shared) Heartbeat(_ context.Context, n petcat.Node) ([]petcat.Node, error) {
+func (s *relabeling) Heartbeat(_ context.Context, n petcat.Node) ([]petcat.Node, error) {
 	n.Label = s.label
 	return []petcat.Node{n, {ID: "another"}}, nil
 }
@@ -66,16 +67,24 @@ func (s *shared) Heartbeat(_ context.Context, n petcat.Node) ([]petcat.Node, err
 // TestLabelChange: the metrics follow a change of the node's label.
 func TestLabelChange(t *testing.T) {
 	t.Parallel()
-	s := &shared{}
-	l := must(listenOn(t.Context(), "admin-listen", "127.0.0.1:0"))
-	_ = l.Close()
-	n := &Node{Options: testOptions(t, "", io.Discard), id: "a", metrics: metrics.New("test", ""), store: s, apiSocket: &limitedListener{TCPListener: l}, adminSocket: &limitedListener{TCPListener: l}}
-	n.Settings.NodeName = "web"
-	n.nodes.Store(&[]petcat.Node{})
-	for _, label := range []string{"web-2", "web"} {
+	b := base{
+		Options: testOptions(t, "", io.Discard),
+		id:      "a",
+		metrics: metrics.New("test", ""),
+	}
+	b.Settings.NodeName = "web"
+	s := &relabeling{}
+	h := &heartbeats{
+		base:    b,
+		store:   s,
+		sockets: testSockets(t, b.Settings),
+		state:   b.newState(),
+	}
+	for _, label := range []string{"web", "web-2", "web"} {
 		s.label = label
-		n.beat(t.Context())
-		if got := metric(t, n.metrics, `petcat_build_info{goversion="`+runtime.Version()+`",node="`+label+`",revision="",version="test"}`); got != 1 {
+		h.beat(t.Context())
+		series := `petcat_build_info{goversion="` + runtime.Version() + `",node="` + label + `",revision="",version="test"}`
+		if got := metric(t, b.metrics, series); got != 1 {
 			t.Errorf("the metrics do not have the label %s", label)
 		}
 	}
@@ -83,8 +92,6 @@ func TestLabelChange(t *testing.T) {
 
 // setLevel is a store with a log level or an error.
 type setLevel struct {
-	Store
-
 	level slog.Level
 	until time.Time
 	err   error
@@ -102,13 +109,17 @@ func TestLogLevel(t *testing.T) {
 	log := logging.New(&out, slog.LevelInfo, logging.Text)
 	c := clocktest.NewManual(time.Now())
 	store := new(setLevel)
-	n := &Node{Options: Options{Clock: c, Log: log, Settings: config.Settings{LogLevel: slog.LevelInfo}}, store: store}
+	b := base{Options: Options{
+		Clock:    c,
+		Log:      log,
+		Settings: config.Settings{LogLevel: slog.LevelInfo},
+	}}
 	set := func(level slog.Level, length time.Duration) {
 		store.level, store.until = level, c.Read().Time().Add(length)
 	}
 	wantLevel := func(when string, want slog.Level, line string) {
 		t.Helper()
-		n.followLogLevel(t.Context())
+		b.followLogLevel(t.Context(), store)
 		log.Flush()
 		if log.Level() != want || line == "" && out.Len() > 0 || !strings.Contains(out.String(), line) {
 			t.Errorf("%s: level %s, want %s; log: %q", when, log.Level(), want, out.String())
@@ -136,7 +147,7 @@ func TestAuditHead(t *testing.T) {
 	o.Log.SetLevel(slog.LevelError)
 	n := startTestNode(t, func(started *Options) { *started = o })
 	newKey(t, n.Store())
-	n.logAuditHead(t.Context())
+	n.logAuditHead(t.Context(), n.Store())
 	o.Log.Flush()
 	if !strings.Contains(log.String(), `msg="audit log head" head=2:`) {
 		t.Errorf("log: %s", &log)

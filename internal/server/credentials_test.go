@@ -23,27 +23,27 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 		o.Settings.CustomerPages = true
 		o.Clock = clocktest.NewManual(time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC))
 	})
-	key, secret := newKey(t, n.store)
+	key, secret := newKey(t, n.Store())
 	customer, operator := petcat.Subject{Account: key.Account}, petcat.Subject{Operator: "ada"}
-	must(n.store.CreateOperator(t.Context(), petcat.By("cli:ada"), operator.Operator, petcat.RoleAdmin, newToken().Hash))
+	must(n.Store().CreateOperator(t.Context(), petcat.By("cli:ada"), operator.Operator, petcat.RoleAdmin, newToken().Hash))
 	link := func(of petcat.Subject) string {
 		g := newToken()
-		must(n.store.CreateLink(t.Context(), petcat.By("cli:ada"), of, g.Hash))
+		must(n.Store().CreateLink(t.Context(), petcat.By("cli:ada"), of, g.Hash))
 		return g.Secret.Reveal()
 	}
 	session := func(of petcat.Subject) string {
 		opened, g := must(petcat.ParseToken(link(of))), newToken()
-		must(n.store.SignIn(t.Context(), of.Realm(), opened, g.Hash))
+		must(n.Store().SignIn(t.Context(), of.Realm(), opened, g.Hash))
 		return g.Secret.Reveal()
 	}
 	program := must(petcat.GenerateOperatorToken(rand.Reader))
-	must(n.store.CreateToken(t.Context(), petcat.By("cli:ada"), petcat.NewToken{
+	must(n.Store().CreateToken(t.Context(), petcat.By("cli:ada"), petcat.NewToken{
 		Name: "ci",
 		Role: petcat.RoleViewer,
 		Hash: program.Hash,
 	}))
 
-	api, admin := n.api.Handler, n.guard(n.adminMux)
+	api, admin := n.api.Handler, n.admin.Handler
 	send := func(to http.Handler, method, path, header, value, form string) int {
 		r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(form))
 		r.RemoteAddr = "127.0.0.1:1"
@@ -60,7 +60,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	}
 	cookie := func(to http.Handler, path, name string) func(string) int {
 		return func(credential string) int {
-			return send(to, http.MethodGet, path, "Cookie", name+"-"+n.store.Dataset()+"="+credential, "")
+			return send(to, http.MethodGet, path, "Cookie", name+"-"+n.Store().Dataset()+"="+credential, "")
 		}
 	}
 	signIn := func(to http.Handler, path string) func(string) int {

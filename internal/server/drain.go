@@ -2,9 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
@@ -25,7 +23,7 @@ const (
 // draining, then the node stops accepting connections. Requests in flight are cut off at the
 // shutdown timeout. Shutdown returns an error if a part could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
-	n.draining.Store(true)
+	n.state.draining.Store(true)
 	n.notifySupervisor(context.WithoutCancel(ctx), "STOPPING=1")
 	timeout := n.Settings.ShutdownTimeout
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
@@ -37,29 +35,15 @@ func (n *Node) Shutdown(ctx context.Context) error {
 		}
 		_ = n.api.Close()
 	}
-	err := n.close(ctx)
+	err := n.lifetime.close(ctx)
 	n.Log.InfoContext(ctx, "stopped")
 	return err
 }
 
-// close ends the background goroutines, and calls the functions of onClose in reverse order. It
-// may be called after any step of Start.
-func (n *Node) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	n.stop()
-	n.running.Wait()
-	var errs []error
-	for _, fn := range slices.Backward(n.closers) {
-		errs = append(errs, fn(ctx))
-	}
-	return errors.Join(errs...)
-}
-
 // notifySupervisor sends a state to systemd, or to another supervisor that set NOTIFY_SOCKET; see
 // sd_notify(3). Failures are ignored.
-func (n *Node) notifySupervisor(ctx context.Context, state string) {
-	socket := n.Environ["NOTIFY_SOCKET"]
+func (b base) notifySupervisor(ctx context.Context, state string) {
+	socket := b.Environ["NOTIFY_SOCKET"]
 	if socket == "" {
 		return
 	}
@@ -72,13 +56,13 @@ func (n *Node) notifySupervisor(ctx context.Context, state string) {
 
 // feedWatchdog notifies the supervisor three times per watchdog period, if it set WATCHDOG_USEC. The
 // supervisor restarts a process that stops sending notifications.
-func (n *Node) feedWatchdog() {
-	micros, err := strconv.ParseInt(n.Environ["WATCHDOG_USEC"], 10, 64)
+func (b base) feedWatchdog() {
+	micros, err := strconv.ParseInt(b.Environ["WATCHDOG_USEC"], 10, 64)
 	if err != nil || micros <= 0 {
 		return
 	}
 	period := time.Duration(micros) * time.Microsecond
-	n.every(period/3, func(ctx context.Context) {
-		n.notifySupervisor(ctx, "WATCHDOG=1")
+	b.lifetime.every(period/3, func(ctx context.Context) {
+		b.notifySupervisor(ctx, "WATCHDOG=1")
 	})
 }

@@ -40,7 +40,7 @@ func TestShutdownTimeout(t *testing.T) {
 	o.Settings.ShutdownTimeout = 20 * time.Millisecond
 	n := must(Start(t.Context(), o))
 	_, secret := newKey(t, n.Store())
-	conn := must(net.Dial("tcp", n.apiSocket.Addr().String()))
+	conn := must(net.Dial("tcp", n.sockets.api.Addr().String()))
 	defer func() { _ = conn.Close() }()
 	_ = must(io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer "+secret.Reveal()+"\r\nContent-Length: 9\r\n\r\n{"))
 	n.awaitMetric(t, "petcat_requests_in_flight", 1)

@@ -8,6 +8,7 @@ import (
 
 	"petcat"
 	"petcat/internal/clientnet"
+	"petcat/internal/config"
 	"petcat/internal/pages"
 	"petcat/internal/web"
 )
@@ -20,10 +21,19 @@ const (
 	needsOwnName = "use localhost or the IP address of this listener as the host"
 )
 
+// gate decides which requests the admin listener serves.
+type gate struct {
+	settings    config.Settings
+	certificate *certificate // nil without TLS
+}
+
+// gate returns the gate of the admin listener.
+func (s *sockets) gate() gate { return gate{settings: s.settings, certificate: s.certificate} }
+
 // guard rejects requests that the admin listener must not serve.
-func (n *Node) guard(next http.Handler) http.Handler {
+func (g gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why := n.rejection(r); why != "" {
+		if why := g.rejection(r); why != "" {
 			web.WriteError(w, petcat.Errorf(petcat.CodeForbidden, "%s", why))
 			return
 		}
@@ -32,17 +42,17 @@ func (n *Node) guard(next http.Handler) http.Handler {
 }
 
 // rejection returns the reason to reject a request, "" to serve it.
-func (n *Node) rejection(r *http.Request) string {
+func (g gate) rejection(r *http.Request) string {
 	host := pages.HostOf(r.Host)
 	// Without TLS, others in the network could read session cookies and tokens.
-	if isPrivate(r.URL.Path) && r.TLS == nil && !n.isFromThisMachine(r.RemoteAddr, host) {
+	if isPrivate(r.URL.Path) && r.TLS == nil && !g.isFromThisMachine(r.RemoteAddr, host) {
 		return needsTLS
 	}
 	// Browsers always send a host, HTTP/1.0 health checks may not.
-	if host == "" || n.isOwnName(host) {
+	if host == "" || g.isOwnName(host) {
 		return ""
 	}
-	if n.isConsoleURL(host) {
+	if g.isConsoleURL(host) {
 		// The proxy may forward requests of any client. Only the private paths authenticate; / redirects
 		// to the console.
 		if isPrivate(r.URL.Path) || r.URL.Path == "/" {
@@ -52,7 +62,7 @@ func (n *Node) rejection(r *http.Request) string {
 	}
 	// Against DNS rebinding: a web site can resolve its name to 127.0.0.1, and read this listener through
 	// a browser on this machine.
-	if n.Settings.AdminIsLocal() {
+	if g.settings.AdminIsLocal() {
 		return needsOwnName
 	}
 	return ""
@@ -68,31 +78,31 @@ func isPrivate(path string) bool {
 
 // isFromThisMachine reports whether a request without TLS does not cross the network: its client runs
 // on this machine, such as a port forward, and uses a loopback host; or it is the proxy of --console-url.
-func (n *Node) isFromThisMachine(remote, host string) bool {
+func (g gate) isFromThisMachine(remote, host string) bool {
 	if !clientnet.Remote(remote).IsLoopback() {
 		return false
 	}
 	address, _ := netip.ParseAddr(host) // on an error zero, which is not loopback
-	return host == "localhost" || address.IsLoopback() || n.isConsoleURL(host)
+	return host == "localhost" || address.IsLoopback() || g.isConsoleURL(host)
 }
 
 // isOwnName reports whether a host is a name of the admin listener: an IP address, localhost, the
 // host of --admin-listen, or with TLS a name in the certificate.
-func (n *Node) isOwnName(host string) bool {
+func (g gate) isOwnName(host string) bool {
 	if host == "" {
 		return false
 	}
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	if host == "localhost" || host == pages.HostOf(n.Settings.AdminListen) {
+	if host == "localhost" || host == pages.HostOf(g.settings.AdminListen) {
 		return true
 	}
-	return n.Settings.AdminTLS() && n.certificate.leaf().VerifyHostname(host) == nil
+	return g.settings.AdminTLS() && g.certificate.leaf().VerifyHostname(host) == nil
 }
 
 // isConsoleURL reports whether a host is the host of --console-url.
-func (n *Node) isConsoleURL(host string) bool {
-	u, err := url.Parse(n.Settings.ConsoleURL)
+func (g gate) isConsoleURL(host string) bool {
+	u, err := url.Parse(g.settings.ConsoleURL)
 	return err == nil && host != "" && host == strings.ToLower(u.Hostname())
 }

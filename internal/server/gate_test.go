@@ -134,11 +134,8 @@ func TestRejection(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := &Node{
-				Options:     Options{Settings: c.settings},
-				certificate: &certificate{},
-			}
-			n.certificate.current.Store(&tls.Certificate{
+			g := gate{settings: c.settings, certificate: &certificate{}}
+			g.certificate.current.Store(&tls.Certificate{
 				Leaf: &x509.Certificate{DNSNames: []string{"node.example.com"}},
 			})
 			for _, path := range c.paths {
@@ -148,7 +145,7 @@ func TestRejection(t *testing.T) {
 				if c.settings.AdminTLS() {
 					r.TLS = &tls.ConnectionState{}
 				}
-				if got := n.rejection(r); got != c.want {
+				if got := g.rejection(r); got != c.want {
 					t.Errorf("%s: rejected with %q; want %q", path, got, c.want)
 				}
 			}
@@ -158,10 +155,8 @@ func TestRejection(t *testing.T) {
 
 // TestGuard: a rejected request gets 403 and does not reach the handler.
 func TestGuard(t *testing.T) {
-	n := &Node{
-		Options: Options{Settings: config.Settings{AdminListen: "127.0.0.1:8081"}},
-	}
-	guarded := n.guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	g := gate{settings: config.Settings{AdminListen: "127.0.0.1:8081"}}
+	guarded := g.guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	for host, want := range map[string]int{

@@ -19,6 +19,7 @@ import (
 	"petcat/internal/config"
 	"petcat/internal/logging"
 	"petcat/internal/metrics"
+	"petcat/internal/store"
 )
 
 // TestMain checks that nodes leak no goroutines.
@@ -84,6 +85,18 @@ func testOptions(t *testing.T, data string, log io.Writer) Options {
 	}
 }
 
+// testSockets returns closed sockets, which have addresses on loopback.
+func testSockets(t *testing.T, s config.Settings) *sockets {
+	t.Helper()
+	l := must(listenOn(t.Context(), "listen", "127.0.0.1:0"))
+	_ = l.Close()
+	return &sockets{
+		settings: s,
+		api:      newLimitedListener(l, 1),
+		admin:    newLimitedListener(l, 1),
+	}
+}
+
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
@@ -92,7 +105,7 @@ func must[T any](v T, err error) T {
 }
 
 // newKey creates an account on the Free plan, and a key for it.
-func newKey(t *testing.T, in Store) (key petcat.Key, secret petcat.Secret) {
+func newKey(t *testing.T, in *store.Store) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
 	account := must(in.CreateAccount(t.Context(), petcat.By("cli:ada"), "acme", free)).Value

@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"petcat"
+	"petcat/internal/clock"
 	"petcat/internal/console"
+	"petcat/internal/keyring"
 	"petcat/internal/ratelimit"
+	"petcat/internal/store"
 )
 
 const (
@@ -43,45 +47,96 @@ type condition struct {
 
 const healthy = "ok"
 
+// state is what a running node tells others about itself: /readyz, the metrics, the console and the
+// other nodes.
+type state struct {
+	own       petcat.Node                   // this node, if the nodes do not contain it
+	draining  atomic.Bool                   // it stops
+	condition atomic.Pointer[condition]     // from the last check; nil while the node is starting
+	nodes     atomic.Pointer[[]petcat.Node] // the running nodes, from the last heartbeat
+}
+
+// newState returns the state of a node that is starting.
+func (b base) newState() *state {
+	s := &state{own: petcat.Node{ID: b.id, Label: b.Settings.Label()}}
+	// Without a label: the first heartbeat returns it.
+	s.nodes.Store(&[]petcat.Node{{ID: b.id, Version: b.Version}})
+	b.metrics.Read("petcat_ready", func() float64 {
+		_, ready := s.readiness()
+		return gauge(ready)
+	})
+	return s
+}
+
+// self returns this node's record in the database.
+func (s *state) self() petcat.Node {
+	for _, node := range *s.nodes.Load() {
+		if node.ID == s.own.ID {
+			return node
+		}
+	}
+	return s.own
+}
+
+// checks are the health checks of a node's parts.
+type checks struct {
+	clock   clock.Clock
+	db      store.Database
+	keyring *keyring.Keyring
+	limiter *ratelimit.Limiter
+	state   *state
+}
+
+// checkHealth starts the health checks.
+func (b base) checkHealth(ctx context.Context, c *checks) {
+	c.check(ctx)
+	b.lifetime.every(checkInterval, c.check)
+	b.metrics.Read("petcat_store_up", func() float64 {
+		r, _ := c.state.readiness()
+		return gauge(r.Checks["store"] == healthy)
+	})
+}
+
 // check updates the node's condition.
-func (n *Node) check(ctx context.Context) {
+func (c *checks) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	err := n.db.Check(limited)
+	err := c.db.Check(limited)
 	if ctx.Err() == nil {
-		n.condition.Store(n.examine(err).after(n.condition.Load(), n.Clock.Read().Time()))
+		now := c.examine(err).after(c.state.condition.Load(), c.clock.Read().Time())
+		c.state.condition.Store(now)
 	}
 }
 
 // examine returns the current condition. stored is the result of a check of the store.
-func (n *Node) examine(stored error) *condition {
-	c := &condition{parts: []console.Part{
+func (c *checks) examine(stored error) *condition {
+	now := &condition{parts: []console.Part{
 		{Name: "store"},
 		{Name: "limiter"},
 		{Name: "keyring"},
 	}}
-	store, limiter, keyring := &c.parts[0], &c.parts[1], &c.parts[2]
+	store, limiter, keyring := &now.parts[0], &now.parts[1], &now.parts[2]
 	switch e, ok := errors.AsType[*petcat.UnusableError](stored); {
-	case n.db.Err() != nil:
+	case c.db.Err() != nil:
 		store.Problem = "nothing can be written; check the disk, then restart petcat to recover"
-		c.failed = true
+		now.failed = true
 	case ok:
 		store.Problem = e.Message
 	case stored != nil:
 		store.Problem = "the database does not respond"
 	}
-	if !n.keyring.Trusted() {
+	if !c.keyring.Trusted() {
 		keyring.Problem = "access changes could not be read for 30 seconds; no key is trusted"
-		c.away = true
+		now.away = true
 	}
-	counting := n.limiter.Err()
-	c.away = c.away || errors.Is(counting, ratelimit.ErrDown)
-	if counting != nil && c.away {
+	counting := c.limiter.Err()
+	now.away = now.away || errors.Is(counting, ratelimit.ErrDown)
+	if counting != nil && now.away {
 		limiter.Problem = "the database has not counted requests for 30 seconds; all requests are rejected"
 	} else if counting != nil {
 		limiter.Problem = "the database does not count requests; this node counts in memory"
 	}
-	return c
+	return now
 }
 
 // after sets the start of each problem: now, or the start of an earlier problem of the same part.
@@ -100,13 +155,13 @@ func (c *condition) after(before *condition, now time.Time) *condition {
 }
 
 // readiness returns the response of /readyz, and whether the node is ready for requests.
-func (n *Node) readiness() (r Readiness, ready bool) {
+func (s *state) readiness() (r Readiness, ready bool) {
 	r = Readiness{
 		Status: "starting",
 		Checks: map[string]string{},
 		Since:  map[string]time.Time{},
 	}
-	c := n.condition.Load()
+	c := s.condition.Load()
 	if c == nil {
 		return r, false
 	}
@@ -119,11 +174,11 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 	switch {
 	case c.failed:
 		r.Status = "failed"
-	case n.draining.Load():
+	case s.draining.Load():
 		r.Status = "draining"
 	case c.away:
 		r.Status = "unavailable"
-	case n.self().Drained:
+	case s.self().Drained:
 		r.Status = "drained"
 	case len(r.Since) > 0:
 		r.Status = "degraded"
@@ -136,8 +191,8 @@ func (n *Node) readiness() (r Readiness, ready bool) {
 }
 
 // readyz responds with 200 while the node is ready for requests, else with 503.
-func (n *Node) readyz(w http.ResponseWriter, _ *http.Request) {
-	r, ready := n.readiness()
+func (s *state) readyz(w http.ResponseWriter, _ *http.Request) {
+	r, ready := s.readiness()
 	status := http.StatusServiceUnavailable
 	if ready {
 		status = http.StatusOK

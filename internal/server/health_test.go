@@ -72,7 +72,7 @@ func TestDatabaseOutage(t *testing.T) {
 	}
 	is := func(status string, ready bool) func() bool {
 		return func() bool {
-			r, is := n.readiness()
+			r, is := n.state.readiness()
 			return r.Status == status && is == ready
 		}
 	}
@@ -93,7 +93,7 @@ func TestDatabaseOutage(t *testing.T) {
 	}
 	eventually("the database decides, and returns its revision", func() bool {
 		d, err := spend()
-		return err == nil && d.Newest == must(n.store.Revision(t.Context()))
+		return err == nil && d.Newest == must(n.Store().Revision(t.Context()))
 	})
 	wantStatus(list, http.StatusOK)
 	local := metric(t, n.metrics, "petcat_limiter_local_total") // of a slow start
@@ -142,7 +142,7 @@ func TestRejectedLogin(t *testing.T) {
 	awaitStore := func(want string) {
 		t.Helper()
 		for begin := time.Now(); ; <-time.After(10 * time.Millisecond) {
-			if r, _ := n.readiness(); strings.Contains(r.Checks["store"], want) {
+			if r, _ := n.state.readiness(); strings.Contains(r.Checks["store"], want) {
 				return
 			} else if time.Since(begin) > 30*time.Second {
 				t.Fatalf("the store does not become %q: %+v", want, r)

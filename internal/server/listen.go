@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -54,44 +55,87 @@ const (
 	maxHeaders = 100
 )
 
-// listen opens both sockets, and loads the certificate.
-func (n *Node) listen(ctx context.Context) (err error) {
-	s := n.Settings
-	if s.TLS() {
-		if n.certificate, err = loadCertificate(s.TLSCert, s.TLSKey, n.Clock, n.Log.Logger); err != nil {
-			return err
-		}
-		n.every(certificateInterval, n.certificate.reload)
-		n.metrics.Read("petcat_tls_certificate_expiry_timestamp_seconds", func() float64 {
-			return float64(n.certificate.leaf().NotAfter.Unix())
-		})
-	}
-	most, mostAdmin := connectionLimits(fileLimit())
-	if n.apiSocket, err = n.open(ctx, "listen", s.Listen, most); err != nil {
-		return err
-	}
-	n.metrics.Read("petcat_connections", func() float64 { return float64(n.apiSocket.open.Load()) })
-	n.metrics.Read("petcat_connections_max", func() float64 { return float64(most) })
-	n.adminSocket, err = n.open(ctx, "admin-listen", s.AdminListen, mostAdmin)
-	return err
+// sockets are the open listeners of a node, with its certificate.
+type sockets struct {
+	settings    config.Settings
+	certificate *certificate // nil without TLS
+	api         *limitedListener
+	admin       *limitedListener
 }
 
-func (n *Node) open(ctx context.Context, flag, address string, most int) (*limitedListener, error) {
+// openSockets loads the certificate, and opens both sockets.
+func (b base) openSockets(ctx context.Context) (*sockets, error) {
+	pair, err := b.openCertificate()
+	if err != nil {
+		return nil, err
+	}
+	most, mostAdmin := connectionLimits(fileLimit())
+	api, err := b.openSocket(ctx, "listen", b.Settings.Listen, most)
+	if err != nil {
+		return nil, err
+	}
+	b.metrics.Read("petcat_connections", func() float64 { return float64(api.open.Load()) })
+	b.metrics.Read("petcat_connections_max", func() float64 { return float64(most) })
+	admin, err := b.openSocket(ctx, "admin-listen", b.Settings.AdminListen, mostAdmin)
+	if err != nil {
+		return nil, err
+	}
+	return &sockets{
+		settings:    b.Settings,
+		certificate: pair,
+		api:         api,
+		admin:       admin,
+	}, nil
+}
+
+// openCertificate loads the certificate, and reloads it when it changes. It returns nil without TLS.
+func (b base) openCertificate() (*certificate, error) {
+	if !b.Settings.TLS() {
+		return nil, nil //nolint:nilnil // no TLS is not an error
+	}
+	pair, err := loadCertificate(b.Settings.TLSCert, b.Settings.TLSKey, b.Clock, b.Log.Logger)
+	if err != nil {
+		return nil, err
+	}
+	b.lifetime.every(certificateInterval, pair.reload)
+	b.metrics.Read("petcat_tls_certificate_expiry_timestamp_seconds", func() float64 {
+		return float64(pair.leaf().NotAfter.Unix())
+	})
+	return pair, nil
+}
+
+func (b base) openSocket(ctx context.Context, flag, address string, most int) (*limitedListener, error) {
 	l, err := listenOn(ctx, flag, address)
 	if err != nil {
 		return nil, err
 	}
-	// A served listener is already closed.
-	limited := &limitedListener{
-		TCPListener: l,
-		slots:       make(chan struct{}, most),
-		closed:      make(chan struct{}),
-	}
-	n.onClose(func(context.Context) error {
-		_ = limited.Close()
+	limited := newLimitedListener(l, most)
+	b.lifetime.onClose(func(context.Context) error {
+		_ = limited.Close() // a served listener is already closed
 		return nil
 	})
 	return limited, nil
+}
+
+// publicURL returns the URL that clients use; see [Node.PublicURL].
+func (s *sockets) publicURL() string {
+	return cmp.Or(s.settings.PublicURL, config.LocalURL(s.api.Addr().String(), s.settings.TLS()))
+}
+
+// adminURL returns the URL of the admin listener on this machine.
+func (s *sockets) adminURL() string {
+	return config.LocalURL(s.admin.Addr().String(), s.settings.AdminTLS())
+}
+
+// consoleURL returns the URL of the console in browsers.
+func (s *sockets) consoleURL() string { return cmp.Or(s.settings.ConsoleURL, s.adminURL()) }
+
+// secured returns a socket with TLS, or the socket itself if secure is false.
+func (s *sockets) secured(l net.Listener, secure bool) net.Listener {
+	if !secure {
+		return l
+	}
+	return tls.NewListener(l, s.certificate.config())
 }
 
 func listenOn(ctx context.Context, flag, address string) (*net.TCPListener, error) {
@@ -155,6 +199,14 @@ type limitedListener struct {
 	closed chan struct{}
 }
 
+func newLimitedListener(l *net.TCPListener, most int) *limitedListener {
+	return &limitedListener{
+		TCPListener: l,
+		slots:       make(chan struct{}, most),
+		closed:      make(chan struct{}),
+	}
+}
+
 // Close also ends an Accept that waits for a slot, because http.Server.Shutdown waits for Accept
 // before it closes idle connections.
 func (l *limitedListener) Close() error {
@@ -193,15 +245,12 @@ func (c *limitedConn) Close() error {
 	return c.TCPConn.Close()
 }
 
-// serve starts a server on a socket. If it fails, it sends the error to n.failed.
-func (n *Node) serve(socket net.Listener, secure bool, h http.Handler) *http.Server {
-	s := newHTTPServer(h, n.Log.Logger)
-	if secure {
-		socket = tls.NewListener(socket, n.certificate.config())
-	}
+// serve starts a server on a socket. If it fails, it sends the error to b.failed.
+func (b base) serve(socket net.Listener, h http.Handler) *http.Server {
+	s := newHTTPServer(h, b.Log.Logger)
 	go func() {
 		if err := s.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
-			n.failed <- fmt.Errorf("serve %s: %w", socket.Addr(), err)
+			b.failed <- fmt.Errorf("serve %s: %w", socket.Addr(), err)
 		}
 	}()
 	return s

@@ -118,7 +118,7 @@ func TestConnectionLimits(t *testing.T) {
 // not wait.
 func TestLimitedListener(t *testing.T) {
 	t.Parallel()
-	l := &limitedListener{TCPListener: must(listenOn(t.Context(), "listen", "127.0.0.1:0")), slots: make(chan struct{}, 1), closed: make(chan struct{})}
+	l := newLimitedListener(must(listenOn(t.Context(), "listen", "127.0.0.1:0")), 1)
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)

@@ -12,11 +12,11 @@ import (
 )
 
 // observe logs a request. It counts an API request in the metrics and the usage history.
-func (n *Node) observe(r *httpapi.Record) {
+func (p *parts) observe(r *httpapi.Record) {
 	if r.API {
-		n.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Allowed, r.Duration)
-		n.history.Count(r.Status, r.Code, r.Duration)
-		n.usage.Done(usage.Response{
+		p.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Allowed, r.Duration)
+		p.history.Count(r.Status, r.Code, r.Duration)
+		p.usage.Done(usage.Response{
 			At:      r.At,
 			Account: r.Account,
 			Key:     r.Key,
@@ -25,14 +25,14 @@ func (n *Node) observe(r *httpapi.Record) {
 			Bytes:   r.Bytes,
 		})
 		if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
-			n.usage.Refused(refusalOf(r))
+			p.usage.Refused(refusalOf(r))
 		}
-		n.trace(r)
+		p.trace(r)
 	}
 	if r.Deprecated {
-		n.metrics.Deprecated(r.Operation, r.Account)
+		p.metrics.Deprecated(r.Operation, r.Account)
 	}
-	n.Log.Access(&r.Access)
+	p.Log.Access(&r.Access)
 }
 
 // refusalOf returns the record of a rejected or failed request for operators.
@@ -56,8 +56,8 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 }
 
 // trace records the span of a request, if tracing is enabled.
-func (n *Node) trace(r *httpapi.Record) {
-	if n.tracing == nil {
+func (p *parts) trace(r *httpapi.Record) {
+	if p.tracing == nil {
 		return
 	}
 	attributes := map[string]string{
@@ -70,7 +70,7 @@ func (n *Node) trace(r *httpapi.Record) {
 	if r.Account != 0 {
 		attributes["petcat.account"] = r.Account.String()
 	}
-	n.tracing.Record(tracing.Request{
+	p.tracing.Record(tracing.Request{
 		Header:     r.RequestHeader,
 		Operation:  string(r.Operation),
 		Status:     r.Status,

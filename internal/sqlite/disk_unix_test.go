@@ -64,15 +64,15 @@ func childStore(dir string, committed func([]petcat.RevisedCategory)) (*stored, 
 	}
 	c := clock.NewSystem()
 	db, err := Open(context.Background(), Options{
-		Dir:                 d,
-		Environment:         petcat.Production,
-		Clock:               c,
-		Serving:             true,
-		CategoriesCommitted: committed,
+		Dir:         d,
+		Environment: petcat.Production,
+		Clock:       c,
+		Serving:     true,
 	})
 	if err != nil {
 		return nil, err
 	}
+	db.OnCategoriesCommitted(committed)
 	return &stored{store.New(db, c), db}, nil
 }
 

@@ -44,10 +44,6 @@ type Options struct {
 	// Serving is true if the caller holds the server lock of the directory. Only a server
 	// checkpoints the write-ahead log.
 	Serving bool
-	// CategoriesCommitted, if not nil, is called with the changed categories of each group, by
-	// ascending id, after they are durable and before any caller is answered. Calls do not
-	// overlap.
-	CategoriesCommitted func([]petcat.RevisedCategory)
 	// CommitObserved, if not nil, is called with the size of each group of writes and the
 	// duration of its commit.
 	CommitObserved func(group int, d time.Duration)
@@ -63,12 +59,18 @@ type DB struct {
 	writer          writer
 	line            *groupcommit.Line
 	group           *groupcommit.Committer[*store.Create]
-	refused         atomic.Bool   // the last write failed because the disk is full or not writable
-	failed          chan struct{} // closed when nothing may be written any more
+	refused         atomic.Bool                    // the last write failed because the disk is full or not writable
+	failed          chan struct{}                  // closed when nothing may be written any more
+	committed       func([]petcat.RevisedCategory) // of OnCategoriesCommitted; nil: none
 
 	mu      sync.Mutex
 	failure error // guarded by mu; set once, before failed is closed
 }
+
+// OnCategoriesCommitted sets a function that is called with the changed categories of each group, by
+// ascending id, after they are durable and before any caller is answered. Calls do not overlap. Set
+// it before the first write.
+func (s *DB) OnCategoriesCommitted(fn func([]petcat.RevisedCategory)) { s.committed = fn }
 
 // Open opens or creates the database in a data directory, and migrates its schema. It returns a
 // [petcat.UnusableError] for a database that cannot be used.

@@ -17,7 +17,8 @@ func TestStore(t *testing.T) {
 		c clock.Clock,
 		committed func([]petcat.RevisedCategory),
 	) *store.Store {
-		s := openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
+		s := openAt(t, place, Options{Clock: c})
+		s.OnCategoriesCommitted(committed)
 		closeAtEnd(t, s.DB)
 		return s.Store
 	})

@@ -20,7 +20,8 @@ func TestPlans(t *testing.T) {
 		c clock.Clock,
 		committed func([]petcat.RevisedCategory),
 	) *store.Store {
-		s := openAt(t, place, Options{Clock: c, CategoriesCommitted: committed})
+		s := openAt(t, place, Options{Clock: c})
+		s.OnCategoriesCommitted(committed)
 		closeAtEnd(t, s.DB)
 		return store.New(watch.DB(s.DB), c)
 	})

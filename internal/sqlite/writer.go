@@ -192,8 +192,8 @@ func (s *DB) commit(t *fileTx) error {
 		s.refused.Store(false)
 	}
 	changed := t.tx.ChangedCategories()
-	if len(changed) > 0 && s.options.CategoriesCommitted != nil {
-		s.options.CategoriesCommitted(changed)
+	if len(changed) > 0 && s.committed != nil {
+		s.committed(changed)
 	}
 	return nil
 }

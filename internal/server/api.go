@@ -1,0 +1,74 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"petcat"
+	"petcat/api"
+	"petcat/internal/clientnet"
+	"petcat/internal/httpapi"
+	"petcat/internal/portal"
+	"petcat/internal/ratelimit"
+	"petcat/internal/reference"
+	"petcat/internal/web"
+)
+
+// serveAPI starts to accept API connections, which have waited since the socket was opened.
+func (p *parts) serveAPI() *http.Server {
+	failures := ratelimit.NewBucket[clientnet.Net](p.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
+	handler := httpapi.New(httpapi.Options{
+		Catalog:        p.data.list,
+		Store:          p.data.store,
+		Keyring:        p.keyring,
+		Limiter:        p.limiter,
+		Failures:       failures,
+		Account:        p.customerPages(failures),
+		Peeks:          ratelimit.NewBucket[petcat.AccountID](p.Clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
+		Clock:          p.Clock,
+		Logger:         p.Log.Logger,
+		Observe:        p.observe,
+		Charged:        p.usage.CountRequest,
+		PublicURL:      p.Settings.PublicURL,
+		TrustedProxies: p.proxies,
+		CORSOrigins:    p.Settings.CORSOrigins,
+		Documents:      p.documents(),
+	})
+	p.metrics.Read("petcat_requests_in_flight", func() float64 { return float64(p.inFlight.Load()) })
+	counted := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.inFlight.Add(1)
+		defer p.inFlight.Add(-1)
+		handler.ServeHTTP(w, r)
+	})
+	return p.serve(p.sockets.secured(p.sockets.api, p.Settings.TLS()), counted)
+}
+
+// documents returns the handlers of the paths of the API listener that need no key.
+func (p *parts) documents() map[string]http.Handler {
+	public := p.sockets.publicURL()
+	page := reference.Handler(p.Settings.PublicURL)
+	return map[string]http.Handler{
+		"/openapi.json": web.NewDocument("application/json", api.JSON(public)),
+		"/openapi.yaml": web.NewDocument("application/yaml", api.YAML(public)),
+		"/postman.json": web.NewDocument("application/json", api.Postman(public)),
+		"/llms.txt":     web.NewDocument("text/plain; charset=utf-8", api.LLMs(public)),
+		"/docs":         page,
+		"/docs/":        page,
+		"/livez":        http.HandlerFunc(livez),
+	}
+}
+
+// customerPages returns the handler of the customer's pages, nil if they are disabled. Invalid
+// session cookies count as failed attempts, like invalid API keys.
+func (p *parts) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Handler {
+	if !p.Settings.CustomerPages {
+		return nil
+	}
+	options := p.pageOptions(p.Settings.TLS() || strings.HasPrefix(p.sockets.publicURL(), "https:"), strangers)
+	return portal.New(portal.Options{
+		Options:  options,
+		Store:    p.data.store,
+		Limiter:  p.limiter,
+		Requests: ratelimit.NewBucket[petcat.AccountID](p.Clock, portal.RequestsPerMinute, ratelimit.AllAccounts),
+	})
+}

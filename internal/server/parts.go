@@ -1,0 +1,153 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"petcat"
+	"petcat/internal/clientnet"
+	"petcat/internal/console"
+	"petcat/internal/keyring"
+	"petcat/internal/metrics"
+	"petcat/internal/ratelimit"
+	"petcat/internal/store"
+	"petcat/internal/tracing"
+	"petcat/internal/usage"
+)
+
+// base is what every part of a node needs. Its methods make the parts.
+type base struct {
+	Options
+
+	id       string // random, of this process
+	metrics  *metrics.Metrics
+	proxies  *clientnet.Proxies
+	lifetime *lifetime
+	failed   chan error // receives the error of a failed listener
+}
+
+// parts are the parts of a node, which its handlers use.
+type parts struct {
+	base
+
+	sockets *sockets
+	state   *state
+	data    *data
+	tracing *tracing.Tracing // nil if disabled
+	usage   *usage.Meter
+	limiter *ratelimit.Limiter
+	keyring *keyring.Keyring
+	history *console.History
+
+	inFlight atomic.Int64 // API requests
+}
+
+// startTracing starts to send traces and metrics if the environment names a collector.
+func (b base) startTracing(ctx context.Context, deployed petcat.Environment) (*tracing.Tracing, error) {
+	t, err := tracing.Start(ctx, tracing.Options{
+		Environ:  b.Environ,
+		Metrics:  b.metrics.Gatherer(),
+		Version:  b.Version,
+		Node:     b.id,
+		Deployed: string(deployed),
+		Logger:   b.Log.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.lifetime.onClose(func(ctx context.Context) error {
+		t.Close(ctx)
+		return nil
+	})
+	return t, nil
+}
+
+// recordUsage starts to write the usage history. The first flush is before any request is admitted,
+// so that the history knows this node and shows a gap if it is killed.
+func (b base) recordUsage(ctx context.Context, s *store.Store) *usage.Meter {
+	meter := usage.New(usage.Options{Node: b.id, Clock: b.Clock, Logger: b.Log.Logger})
+	meter.Open(s)
+	meter.Flush(ctx)
+	b.lifetime.repeat(meter.Wait, meter.Flush)
+	b.lifetime.onClose(func(ctx context.Context) error {
+		meter.Close(ctx)
+		return nil
+	})
+	b.metrics.Read("petcat_usage_unsaved_seconds", func() float64 { return meter.Unsaved().Seconds() })
+	return meter
+}
+
+// sweepInterval is the interval at which the limiter drops accounts of past days.
+const sweepInterval = 10 * time.Minute
+
+// limitRequests starts the limiter. With SQLite it counts in memory, with PostgreSQL in the
+// database.
+func (b base) limitRequests(d *data) *ratelimit.Limiter {
+	limiter := ratelimit.New(ratelimit.Options{
+		Clock:    b.Clock,
+		Logger:   b.Log.Logger,
+		Counters: d.counters,
+		DayUsed:  d.store.DayUsed,
+		Observe:  b.metrics.Charge,
+		BanMode:  b.Settings.Bans,
+		SaveBan:  d.store.SaveBan,
+		Banned:   b.banned,
+	})
+	b.lifetime.every(sweepInterval, func(context.Context) { limiter.Sweep() })
+	b.lifetime.onClose(func(context.Context) error {
+		limiter.Close()
+		return nil
+	})
+	b.metrics.Read("petcat_limiter_silent", func() float64 { return gauge(limiter.Err() != nil) })
+	b.metrics.Read("petcat_limiter_local_total", func() float64 { return float64(limiter.Local.Load()) })
+	b.metrics.Read("petcat_limiter_overloaded_total", func() float64 { return float64(limiter.Overloaded.Load()) })
+	return limiter
+}
+
+// banned counts and logs a new ban.
+func (b base) banned(ban petcat.Ban) {
+	b.metrics.Banned(ban.Shadow)
+	b.Log.Info("key banned",
+		"key", ban.Key,
+		"account", ban.Account,
+		"level", ban.Level,
+		"ends_at", ban.EndsAt,
+		"early_retries", ban.EarlyRetries,
+		"shadow", ban.Shadow)
+}
+
+// followAccess loads the keys and bans, and starts to follow the changes of other processes.
+func (b base) followAccess(
+	ctx context.Context,
+	s *store.Store,
+	limiter *ratelimit.Limiter,
+) (*keyring.Keyring, error) {
+	keys, err := keyring.Load(ctx, keyring.Options{
+		Environment: s.Environment(),
+		Store:       s,
+		Clock:       b.Clock,
+		Logger:      b.Log.Logger,
+		Ban:         limiter.ApplyBan,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.OnAccessChange(keys.CatchUp)
+	b.lifetime.run(keys.Run)
+	b.metrics.Read("petcat_keyring_keys", func() float64 { return float64(keys.Keys()) })
+	b.metrics.Read("petcat_keyring_trusted", func() float64 { return gauge(keys.Trusted()) })
+	return keys, nil
+}
+
+// recordHistory starts to record the history for the console's charts.
+func (b base) recordHistory(s *state) *console.History {
+	history := console.NewHistory(b.Clock.Read().Time())
+	b.lifetime.every(console.StepLength, func(context.Context) {
+		r, _ := s.readiness()
+		history.Take(b.Clock.Read().Time(), slices.Sorted(maps.Keys(r.Since)))
+	})
+	return history
+}
