@@ -70,7 +70,7 @@ func accountTitle(a petcat.Account) string { return fmt.Sprintf("%s (%s)", a.Nam
 
 // account returns the account with a name or id.
 func (c *call) account(ref string) (petcat.Account, error) {
-	a, err := c.FindAccount(c.ctx(), ref)
+	a, err := c.store.FindAccount(c.ctx(), ref)
 	return a, notFound(err, "account")
 }
 
@@ -94,13 +94,13 @@ func createAccount(c *call) error {
 	if err != nil {
 		return usage(err)
 	}
-	made, err := c.CreateAccount(c.ctx(), petcat.By(actor()), name, subscription)
+	made, err := c.store.CreateAccount(c.ctx(), petcat.By(actor()), name, subscription)
 	a := made.Value
 	return c.printPlan(err, a, "Create its API key with: petcat key create "+a.ID.String())
 }
 
 func listAccounts(c *call) error {
-	accounts, err := collect(func(fn func(petcat.Account) error) error { return c.EachAccount(c.ctx(), fn) })
+	accounts, err := collect(func(fn func(petcat.Account) error) error { return c.store.EachAccount(c.ctx(), fn) })
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func renameAccount(c *call, a petcat.Account) error {
 	if err != nil {
 		return usage(err)
 	}
-	edited, err := c.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditName(name))
+	edited, err := c.store.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditName(name))
 	renamed := edited.Value
 	return c.done(err, representation.Account(renamed), "%s is renamed to %s.", accountTitle(a), renamed.Name)
 }
@@ -145,7 +145,7 @@ func setPlan(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
-	edited, err := c.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditPlan(subscription))
+	edited, err := c.store.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditPlan(subscription))
 	return c.printPlan(err, edited.Value, "Requests that were already counted stay counted.")
 }
 
@@ -161,7 +161,7 @@ func closeAccount(c *call, a petcat.Account) error {
 	if err := c.confirm(c.is("yes"), "Permanently close %s in %s and revoke its keys?", accountTitle(a), place(c.settings)); err != nil {
 		return err
 	}
-	closed, err := c.CloseAccount(c.ctx(), petcat.By(actor()), a.ID)
+	closed, err := c.store.CloseAccount(c.ctx(), petcat.By(actor()), a.ID)
 	return c.done(err, representation.Account(closed.Value), "%s is closed, and its keys are revoked.", accountTitle(a))
 }
 
@@ -173,7 +173,7 @@ func linkAccount(c *call, a petcat.Account) error {
 	}
 	link := portal.Link(cmp.Or(base, config.LocalURL(c.settings.Listen, c.settings.TLS())), token.Secret)
 	return c.showOnce(func() (secretive, error) {
-		made, err := c.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID}, token.Hash)
+		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID}, token.Hash)
 		end := made.Value.EndsAt
 		return secretive{
 			record:   record{kv("account", a.ID), kv("url", link), kv("ends_at", end)},
@@ -185,7 +185,7 @@ func linkAccount(c *call, a petcat.Account) error {
 }
 
 func listRefusals(c *call, a petcat.Account) error {
-	refusals, err := c.Refusals(c.ctx(), a.ID)
+	refusals, err := c.store.Refusals(c.ctx(), a.ID)
 	if err != nil {
 		return err
 	}

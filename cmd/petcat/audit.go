@@ -62,7 +62,7 @@ func listAudit(c *call) (err error) {
 		}
 		q.Account = a.ID
 	}
-	entries, err := collect(func(fn func(petcat.AuditEntry) error) error { return c.EachAuditEntry(c.ctx(), q, fn) })
+	entries, err := collect(func(fn func(petcat.AuditEntry) error) error { return c.store.EachAuditEntry(c.ctx(), q, fn) })
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func verifyAudit(c *call) error {
 // checkAudit adds the whole audit log to check. It returns the fault, if any, and the number of
 // entries.
 func (c *call) checkAudit(check *petcat.AuditCheck) (findings []string, entries int64, err error) {
-	err = c.EachAuditEntry(c.ctx(), petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
+	err = c.store.EachAuditEntry(c.ctx(), petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
 		entries++
 		check.Add(e)
 		return nil

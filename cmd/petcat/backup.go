@@ -209,5 +209,5 @@ func verifyData(c *call) error {
 	if err != nil && len(findings) == 0 {
 		return err
 	}
-	return c.printFindings(record{kv("environment", c.Environment()), kv("dataset", c.Dataset())}, "Checked "+place(c.settings)+".", append(findings, faults...))
+	return c.printFindings(record{kv("environment", c.store.Environment()), kv("dataset", c.store.Dataset())}, "Checked "+place(c.settings)+".", append(findings, faults...))
 }

@@ -22,14 +22,13 @@ import (
 // call is one run of a command.
 type call struct {
 	*program
-	*store.Store // nil unless the command opens the data
 
-	db       store.Database // of Store
+	cmd      *cobra.Command
 	settings config.Settings
-
-	cmd    *cobra.Command
-	args   []string
-	asJSON bool
+	store    *store.Store   // nil unless the command opens the data
+	db       store.Database // of store
+	args     []string
+	asJSON   bool
 }
 
 // command makes cmd validate its arguments, call run, close the store, and then write the output.
@@ -72,7 +71,7 @@ func (c *call) closeStore() error {
 	if opened == nil {
 		return nil
 	}
-	c.db, c.Store = nil, nil
+	c.db, c.store = nil, nil
 	return opened.Close()
 }
 

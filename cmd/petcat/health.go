@@ -45,7 +45,7 @@ func (c *call) nodes() (nodes []petcat.Node, here int) {
 	if c.db == nil {
 		return nil, 0
 	}
-	nodes, _ = c.Nodes(c.ctx()) // on an error, the command falls back to its own settings
+	nodes, _ = c.store.Nodes(c.ctx()) // on an error, the command falls back to its own settings
 	for i, n := range nodes {
 		if n.Host == host {
 			nodes[i], nodes[here] = nodes[here], n
@@ -228,7 +228,7 @@ remedy. The exit code is 1 if there is a problem, else 0.`,
 		}
 		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain}
 		if o.OpenErr = c.openData(false); o.OpenErr == nil {
-			o.Database, o.Notes = c.db, c.Store
+			o.Database, o.Notes = c.db, c.store
 		}
 		if _, here := c.nodes(); here > 0 { // a node at the default address may use other data
 			_, err = c.followNode()

@@ -72,7 +72,7 @@ func (p *program) keyRecord(k petcat.Key) record { return representation.Key(k, 
 
 // keysOf returns the keys of an account, or of all accounts if it is 0.
 func (c *call) keysOf(account petcat.AccountID) ([]record, error) {
-	keys, err := c.KeyPage(c.ctx(), petcat.KeyQuery{Account: account})
+	keys, err := c.store.KeyPage(c.ctx(), petcat.KeyQuery{Account: account})
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 		return nil
 	}
 	if slices.ContainsFunc(keys, func(k petcat.Key) bool { return k.Account != account }) {
-		err = c.EachAccount(c.ctx(), named)
+		err = c.store.EachAccount(c.ctx(), named)
 	} else {
 		var a petcat.Account
 		a, err = c.account(account.String())
@@ -129,7 +129,7 @@ func listKeys(c *call) error {
 }
 
 func showKey(c *call) error {
-	k, err := c.FindKey(c.ctx(), c.keyID())
+	k, err := c.store.FindKey(c.ctx(), c.keyID())
 	if err != nil {
 		return err
 	}
@@ -164,19 +164,19 @@ func createKey(c *call, a petcat.Account) error {
 		return err
 	}
 	terms := petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")}
-	asked, secret, err := c.keys(c.Environment()).NewKey(a.ID, terms, c.now())
+	asked, secret, err := c.keys(c.store.Environment()).NewKey(a.ID, terms, c.now())
 	if err != nil {
 		return usage(err)
 	}
 	return c.showOnce(func() (secretive, error) {
-		made, err := c.CreateKey(c.ctx(), petcat.By(actor()), asked)
+		made, err := c.store.CreateKey(c.ctx(), petcat.By(actor()), asked)
 		k := made.Value
 		return secretive{
 			record:   append(c.keyRecord(k), kv("key", secret.Reveal())),
 			sentence: fmt.Sprintf("%s is a key of %s. Store it now: it will not be shown again.", k.ID, accountTitle(a)),
 			secret:   secret.Reveal(),
 			undo: func() error {
-				_, err := c.ChangeKey(c.ctx(), petcat.By(actor()), k.ID, petcat.RevokeKey)
+				_, err := c.store.ChangeKey(c.ctx(), petcat.By(actor()), k.ID, petcat.RevokeKey)
 				return err
 			},
 			remedy: fmt.Sprintf("revoke %s", k.ID),
@@ -203,16 +203,16 @@ func rotateKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	old, err := c.FindKey(c.ctx(), c.keyID())
+	old, err := c.store.FindKey(c.ctx(), c.keyID())
 	if err != nil {
 		return err
 	}
-	asked, secret, err := c.keys(c.Environment()).Rotation(old.ID, overlap)
+	asked, secret, err := c.keys(c.store.Environment()).Rotation(old.ID, overlap)
 	if err != nil {
 		return usage(err)
 	}
 	return c.showOnce(func() (secretive, error) {
-		made, err := c.RotateKey(c.ctx(), petcat.By(actor()), asked)
+		made, err := c.store.RotateKey(c.ctx(), petcat.By(actor()), asked)
 		if err != nil {
 			return secretive{}, err
 		}
@@ -228,7 +228,7 @@ func rotateKey(c *call) error {
 }
 
 func revokeKey(c *call) error {
-	k, err := c.FindKey(c.ctx(), c.keyID())
+	k, err := c.store.FindKey(c.ctx(), c.keyID())
 	if err != nil {
 		return err
 	}
@@ -239,7 +239,7 @@ func revokeKey(c *call) error {
 }
 
 func (c *call) changeKey(action petcat.KeyAction) error {
-	changed, err := c.ChangeKey(c.ctx(), petcat.By(actor()), c.keyID(), action)
+	changed, err := c.store.ChangeKey(c.ctx(), petcat.By(actor()), c.keyID(), action)
 	k := changed.Value
 	return c.done(err, c.keyRecord(k), "%s is %s.", k.ID, k.State(c.now()))
 }
@@ -257,7 +257,7 @@ func findKeys(c *call) error {
 		return err
 	}
 	if len(keys) == 0 {
-		return fmt.Errorf("the text contains no key of this %s deployment, and is no key's hint; list the keys with: petcat key list", c.Environment())
+		return fmt.Errorf("the text contains no key of this %s deployment, and is no key's hint; list the keys with: petcat key list", c.store.Environment())
 	}
 	records, err := c.keyRecords(keys)
 	if err != nil {
@@ -281,10 +281,10 @@ func (c *call) leaked() (text string, err error) {
 // keysIn returns the keys that a text contains, or with the text as their hint.
 func (c *call) keysIn(text string) ([]petcat.Key, error) {
 	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
-		return c.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
+		return c.store.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
 	}
-	hashes, _ := petcat.KeyHashesIn(c.Environment(), text)
-	return c.FindKeys(c.ctx(), hashes)
+	hashes, _ := petcat.KeyHashesIn(c.store.Environment(), text)
+	return c.store.FindKeys(c.ctx(), hashes)
 }
 
 func (p *program) banCommand() *cobra.Command {
@@ -303,7 +303,7 @@ func listBans(c *call) error {
 	if c.is("all") {
 		q = petcat.BanQuery{}
 	}
-	bans, err := c.BanPage(c.ctx(), q)
+	bans, err := c.store.BanPage(c.ctx(), q)
 	if err != nil {
 		return err
 	}
@@ -311,7 +311,7 @@ func listBans(c *call) error {
 }
 
 func liftBan(c *call) error {
-	lifted, err := c.LiftBan(c.ctx(), petcat.By(actor()), c.keyID())
+	lifted, err := c.store.LiftBan(c.ctx(), petcat.By(actor()), c.keyID())
 	b := lifted.Value
 	return c.done(err, representation.Ban(b, c.now()), "The ban of %s is lifted.", b.Key)
 }

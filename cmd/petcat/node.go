@@ -14,7 +14,7 @@ import (
 func (p *program) nodeCommand() *cobra.Command {
 	drain := func(cmd *cobra.Command, drained bool, done string) *cobra.Command {
 		return p.managing(cmd, func(c *call) error {
-			changed, err := c.DrainNode(c.ctx(), petcat.By(actor()), c.args[0], drained)
+			changed, err := c.store.DrainNode(c.ctx(), petcat.By(actor()), c.args[0], drained)
 			n := changed.Value
 			return c.done(err, record{kv("label", n.Label), kv("drained", n.Drained)}, done, n.Label)
 		})
@@ -47,7 +47,7 @@ resume ends this.`,
 }
 
 func listNodes(c *call) error {
-	nodes, err := c.Nodes(c.ctx())
+	nodes, err := c.store.Nodes(c.ctx())
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ within seconds. After the time in --for, or petcat log-level reset, each node's 
 				return err
 			}
 		}
-		level, until, err := c.LogLevel(c.ctx())
+		level, until, err := c.store.LogLevel(c.ctx())
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ within seconds. After the time in --for, or petcat log-level reset, each node's 
 // setLogLevel sets the level for the time in --for, or resets it.
 func (c *call) setLogLevel(text string) error {
 	if text == resetLevel {
-		_, err := c.SetLogLevel(c.ctx(), petcat.By(actor()), slog.LevelInfo, time.Time{})
+		_, err := c.store.SetLogLevel(c.ctx(), petcat.By(actor()), slog.LevelInfo, time.Time{})
 		return err
 	}
 	level, err := config.ParseLogLevel(text)
@@ -106,6 +106,6 @@ func (c *call) setLogLevel(text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.SetLogLevel(c.ctx(), petcat.By(actor()), level, c.now().Add(length))
+	_, err = c.store.SetLogLevel(c.ctx(), petcat.By(actor()), level, c.now().Add(length))
 	return err
 }

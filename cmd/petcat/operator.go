@@ -112,7 +112,7 @@ func createToken(c *call, name petcat.OperatorName) error {
 		return err
 	}
 	return c.showOnce(func() (secretive, error) {
-		made, err := c.CreateToken(c.ctx(), petcat.By(actor()), petcat.NewToken{
+		made, err := c.store.CreateToken(c.ctx(), petcat.By(actor()), petcat.NewToken{
 			Name:      name,
 			Role:      role,
 			ExpiresAt: expires,
@@ -124,7 +124,7 @@ func createToken(c *call, name petcat.OperatorName) error {
 			sentence: fmt.Sprintf("%s is a token with the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
 			secret:   token.Secret.Reveal(),
 			undo: func() error {
-				_, err := c.RevokeToken(c.ctx(), petcat.By(actor()), name)
+				_, err := c.store.RevokeToken(c.ctx(), petcat.By(actor()), name)
 				return err
 			},
 			remedy: "revoke it with: petcat operator token revoke " + c.args[0],
@@ -133,7 +133,7 @@ func createToken(c *call, name petcat.OperatorName) error {
 }
 
 func listTokens(c *call) error {
-	tokens, err := c.Tokens(c.ctx())
+	tokens, err := c.store.Tokens(c.ctx())
 	if err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func revokeToken(c *call, name petcat.OperatorName) error {
 	if err := c.confirm(c.is("yes"), "Permanently revoke the token %s of %s?", string(name), place(c.settings)); err != nil {
 		return err
 	}
-	revoked, err := c.RevokeToken(c.ctx(), petcat.By(actor()), name)
+	revoked, err := c.store.RevokeToken(c.ctx(), petcat.By(actor()), name)
 	err = notFound(err, "operator token")
 	return c.done(err, c.tokenRecord(revoked.Value), "The token %s is revoked.", string(name))
 }
@@ -156,11 +156,11 @@ func createOperator(c *call, name petcat.OperatorName) error {
 		return err
 	}
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
-		made, err := c.CreateOperator(c.ctx(), petcat.By(actor()), name, role, link)
+		made, err := c.store.CreateOperator(c.ctx(), petcat.By(actor()), name, role, link)
 		return operatorRecord(made.Value), made.Value.LinkEndsAt, err
 	}
 	remove := func() error {
-		_, err := c.RemoveOperator(c.ctx(), petcat.By(actor()), name)
+		_, err := c.store.RemoveOperator(c.ctx(), petcat.By(actor()), name)
 		return err
 	}
 	return c.showLink(name, create, remove)
@@ -168,7 +168,7 @@ func createOperator(c *call, name petcat.OperatorName) error {
 
 func linkOperator(c *call, name petcat.OperatorName) error {
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
-		made, err := c.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Operator: name}, link)
+		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Operator: name}, link)
 		end := made.Value.EndsAt
 		return record{kv("name", string(name)), kv("link_ends_at", end)}, end, err
 	}
@@ -210,7 +210,7 @@ func operatorRecord(o petcat.Operator) record {
 }
 
 func listOperators(c *call) error {
-	operators, err := c.Operators(c.ctx())
+	operators, err := c.store.Operators(c.ctx())
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func removeOperator(c *call, name petcat.OperatorName) error {
 	if err := c.confirm(c.is("yes"), "Remove the operator %s of %s and end their sessions?", string(name), place(c.settings)); err != nil {
 		return err
 	}
-	_, err := c.RemoveOperator(c.ctx(), petcat.By(actor()), name)
+	_, err := c.store.RemoveOperator(c.ctx(), petcat.By(actor()), name)
 	removed := record{kv("name", string(name))}
 	return c.done(err, removed, "The operator %s is removed, and their sessions have ended.", string(name))
 }

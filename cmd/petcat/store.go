@@ -28,7 +28,7 @@ func (c *call) openData(mayCreate bool) (err error) {
 	if c.db, err = c.openDatabase(c.ctx(), c.settings, mayCreate); err != nil {
 		return err
 	}
-	c.Store = store.New(c.db, c.clock)
+	c.store = store.New(c.db, c.clock)
 	return nil
 }
 
@@ -118,5 +118,5 @@ func (c *call) prepare(mayCreate bool, sentence string) error {
 		return err
 	}
 	at := place(c.settings)
-	return c.print(record{kv("place", at), kv("environment", c.Environment())}, sentence, c.Environment(), at)
+	return c.print(record{kv("place", at), kv("environment", c.store.Environment())}, sentence, c.store.Environment(), at)
 }

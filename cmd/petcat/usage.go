@@ -56,7 +56,7 @@ func showUsage(c *call) error {
 	if err != nil {
 		return err
 	}
-	h, err := c.Usage(c.ctx(), q)
+	h, err := c.store.Usage(c.ctx(), q)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *call) showTop() error {
 	if err != nil || limit < 1 || limit > petcat.MaxPage {
 		return usageErrorf("--top takes a number from 1 to %d (got %q)", petcat.MaxPage, text)
 	}
-	top, err := c.TopAccounts(c.ctx(), petcat.TopQuery{From: q.From, To: q.To, ByRefused: c.is("refused"), Limit: limit})
+	top, err := c.store.TopAccounts(c.ctx(), petcat.TopQuery{From: q.From, To: q.To, ByRefused: c.is("refused"), Limit: limit})
 	if err != nil {
 		return err
 	}
