@@ -22,20 +22,17 @@ func (p *program) accountCommand() *cobra.Command {
   petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
 	}, createAccount)
 	planFlags(create)
-	list := p.managing(&cobra.Command{Use: "list", Short: "List the accounts, including closed ones"}, listAccounts)
+	list := p.managing(&cobra.Command{
+		Use:   "list",
+		Short: "List the accounts, including closed ones",
+	}, listAccounts)
 	list.Flags().String("name", "", "list only accounts whose name contains this `text`, ignoring case")
 	list.Flags().String("plan", "", "list only accounts on this `plan`")
 	complete(list, "plan", planNames()...)
-	setPlan := p.managing(&cobra.Command{
-		Use:   "set-plan ACCOUNT [PLAN]",
-		Short: "Change the plan of an account",
-		Long: `Change the plan of an account. Servers apply it within a second, and requests that were
-already counted stay counted. PLAN can also be given as --plan.`,
-		Example: `  petcat account set-plan acme pro
-  petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
-	}, withAccount(setPlan))
-	planFlags(setPlan)
-	closing := p.managing(&cobra.Command{Use: "close ACCOUNT", Short: "Close an account and permanently revoke its keys"}, withAccount(closeAccount))
+	closing := p.managing(&cobra.Command{
+		Use:   "close ACCOUNT",
+		Short: "Close an account and permanently revoke its keys",
+	}, withAccount(closeAccount))
 	yesFlag(closing)
 	return parent(&cobra.Command{
 		Use:   "account",
@@ -43,10 +40,18 @@ already counted stay counted. PLAN can also be given as --plan.`,
 		Long: `Create, list, change and close accounts, the consumers of the API. Each account has a
 plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12).`,
 	},
-		create, list,
-		p.managing(&cobra.Command{Use: "show ACCOUNT", Short: "Show an account and its keys"}, withAccount(showAccount)),
-		p.managing(&cobra.Command{Use: "rename ACCOUNT NAME", Short: "Rename an account"}, withAccount(renameAccount)),
-		setPlan, closing,
+		create,
+		list,
+		p.managing(&cobra.Command{
+			Use:   "show ACCOUNT",
+			Short: "Show an account and its keys",
+		}, withAccount(showAccount)),
+		p.managing(&cobra.Command{
+			Use:   "rename ACCOUNT NAME",
+			Short: "Rename an account",
+		}, withAccount(renameAccount)),
+		p.setPlanCommand(),
+		closing,
 		p.managing(&cobra.Command{
 			Use:   "link ACCOUNT",
 			Short: "Print a link to the customer's page of an account",
@@ -63,6 +68,19 @@ quotas and the end of the rejection belong to the last request. Requests appear 
 two seconds.`,
 		}, withAccount(listRefusals)),
 	)
+}
+
+func (p *program) setPlanCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "set-plan ACCOUNT [PLAN]",
+		Short: "Change the plan of an account",
+		Long: `Change the plan of an account. Servers apply it within a second, and requests that were
+already counted stay counted. PLAN can also be given as --plan.`,
+		Example: `  petcat account set-plan acme pro
+  petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
+	}, withAccount(setPlan))
+	planFlags(cmd)
+	return cmd
 }
 
 // accountTitle returns the name and id of an account for messages.
@@ -154,11 +172,15 @@ func (c *call) printPlan(err error, a petcat.Account, more string) error {
 	if a.Quota.PerDay < a.Quota.PerMinute {
 		c.warn("the quota per day is below the quota per minute, which will never be reached")
 	}
-	return c.done(err, representation.Account(a), "%s is on the %s plan: %d requests per minute, %d per day. %s", accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
+	return c.done(err, representation.Account(a),
+		"%s is on the %s plan: %d requests per minute, %d per day. %s",
+		accountTitle(a), a.Plan, a.Quota.PerMinute, a.Quota.PerDay, more)
 }
 
 func closeAccount(c *call, a petcat.Account) error {
-	if err := c.confirm(c.is("yes"), "Permanently close %s in %s and revoke its keys?", accountTitle(a), place(c.settings)); err != nil {
+	err := c.confirm(c.is("yes"), "Permanently close %s in %s and revoke its keys?",
+		accountTitle(a), place(c.settings))
+	if err != nil {
 		return err
 	}
 	closed, err := c.store.CloseAccount(c.ctx(), petcat.By(actor()), a.ID)
@@ -176,7 +198,11 @@ func linkAccount(c *call, a petcat.Account) error {
 		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID}, token.Hash)
 		end := made.Value.EndsAt
 		return secretive{
-			record:   record{kv("account", a.ID), kv("url", link), kv("ends_at", end)},
+			record: record{
+				kv("account", a.ID),
+				kv("url", link),
+				kv("ends_at", end),
+			},
 			sentence: fmt.Sprintf("This link to the page of %s works once, until %s:", accountTitle(a), timestamp(end)),
 			secret:   link,
 			undo:     func() error { return nil }, // the link cannot be used without its token
@@ -191,34 +217,4 @@ func listRefusals(c *call, a petcat.Account) error {
 	}
 	return c.list(records(c, refusals), "last_at count first_at key operation status code minute day until request_id",
 		fmt.Sprintf("No recent request of %s was rejected or failed.", accountTitle(a)))
-}
-
-func (p *program) planCommand() *cobra.Command {
-	list := p.printing(&cobra.Command{Use: "list", Short: "List the plans"}, func(c *call) error {
-		return c.list(records(c, petcat.Plans()), "plan per_minute per_day", "")
-	})
-	return parent(&cobra.Command{Use: "plan", Short: "Show the plans and their quotas"}, list)
-}
-
-func planNames() (names []string) {
-	for _, plan := range petcat.Plans() {
-		names = append(names, string(plan))
-	}
-	return names
-}
-
-// planFlags adds the flags for the plan and quotas of an account.
-func planFlags(cmd *cobra.Command) {
-	cmd.Flags().String("plan", "", "put the account on this `plan`: free, pro, business or enterprise")
-	cmd.Flags().Int64("per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
-	cmd.Flags().Int64("per-day", 0, "allow this number of requests per day; only for the enterprise plan")
-	complete(cmd, "plan", planNames()...)
-}
-
-// subscription returns a plan with the quotas in the flags.
-func (c *call) subscription(plan string) (petcat.Subscription, error) {
-	perMinute, _ := c.cmd.Flags().GetInt64("per-minute")
-	perDay, _ := c.cmd.Flags().GetInt64("per-day")
-	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
-	return s, usage(err)
 }

@@ -19,8 +19,11 @@ func (p *program) auditCommand() *cobra.Command {
 	}, listAudit)
 	list.Flags().String("account", "", "list only entries about this `account`, by name or id, and its keys")
 	list.Flags().String("key", "", "list only entries about the key with this `id`")
-	list.Flags().String("actor", "", "list only entries of this `actor`, such as cli:ann, 'operator ada', or petcat for the service itself")
-	list.Flags().String("since", "", "list only entries since this `time`: a duration ago (7d), a day (2026-11-21, from 00:00 UTC), or an instant (RFC 3339)")
+	list.Flags().String("actor", "",
+		"list only entries of this `actor`, such as cli:ann, 'operator ada', or petcat for the service itself")
+	list.Flags().String("since", "",
+		"list only entries since this `time`: a duration ago (7d), a day (2026-11-21, from 00:00 UTC), or an "+
+			"instant (RFC 3339)")
 	list.Flags().Uint32("limit", 100, "list at most this number of the newest entries; 0 for all")
 	verify := p.managing(&cobra.Command{
 		Use:   "verify",
@@ -62,7 +65,9 @@ func listAudit(c *call) (err error) {
 		}
 		q.Account = a.ID
 	}
-	entries, err := collect(func(fn func(petcat.AuditEntry) error) error { return c.store.EachAuditEntry(c.ctx(), q, fn) })
+	entries, err := collect(func(fn func(petcat.AuditEntry) error) error {
+		return c.store.EachAuditEntry(c.ctx(), q, fn)
+	})
 	if err != nil {
 		return err
 	}
@@ -84,8 +89,17 @@ func verifyAudit(c *call) error {
 		return err
 	}
 	head := check.Head()
-	report := record{kv("entries", entries), kv("head", head), kv("last_sequence", head.Sequence), kv("last_hash", hex.EncodeToString(head.Hash[:]))}
-	return c.printFindings(report, fmt.Sprintf("Checked %s of the audit log; its head is %s.", counted(entries, "entry", "entries"), head), findings)
+	report := record{
+		kv("entries", entries),
+		kv("head", head),
+		kv("last_sequence", head.Sequence),
+		kv("last_hash", hex.EncodeToString(head.Hash[:])),
+	}
+	return c.printFindings(
+		report,
+		fmt.Sprintf("Checked %s of the audit log; its head is %s.", counted(entries, "entry", "entries"), head),
+		findings,
+	)
 }
 
 // checkAudit adds the whole audit log to check. It returns the fault, if any, and the number of
@@ -121,7 +135,8 @@ func (c *call) printFindings(report record, sentence string, findings []string) 
 		}
 	}
 	if err == nil && len(findings) > 0 {
-		err = fmt.Errorf("faults found: %d; keep a copy of all data, find the cause, and restore an earlier backup", len(findings))
+		err = fmt.Errorf(
+			"faults found: %d; keep a copy of all data, find the cause, and restore an earlier backup", len(findings))
 	}
 	return err
 }

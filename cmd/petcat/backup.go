@@ -79,7 +79,11 @@ func (c *call) backUp(out *output) (i backup.Info, err error) {
 // backupError adds the name of the file to the error of a backup.
 func backupError(name string, err error) error {
 	if e, ok := errors.AsType[*petcat.UnusableError](err); ok {
-		return &failure{code: exitFailed, text: name + ": " + e.Message + "; give a file that petcat backup wrote", cause: err}
+		return &failure{
+			code:  exitFailed,
+			text:  name + ": " + e.Message + "; give a file that petcat backup wrote",
+			cause: err,
+		}
 	}
 	return err
 }
@@ -92,8 +96,11 @@ func (c *call) reportRecord(i backup.Info, begun clock.Reading) record {
 	}
 	return record{
 		kv("file", c.args[0]),
-		kv("petcat", i.Program), kv("taken_at", i.TakenAt),
-		kv("environment", i.Environment), kv("dataset", i.Dataset), kv("revision", i.Revision),
+		kv("petcat", i.Program),
+		kv("taken_at", i.TakenAt),
+		kv("environment", i.Environment),
+		kv("dataset", i.Dataset),
+		kv("revision", i.Revision),
 		kv("rows", shown(i.Rows, humanize.Comma(rows))),
 		kv("size", i.Size),
 		kv("seconds", shown(took, fmt.Sprintf("%.3f", took))),
@@ -122,7 +129,9 @@ is read from stdin.`,
 		begun := c.clock.Read()
 		return c.withBackup(func(path string, i backup.Info, findings []string) error {
 			if len(findings) > 0 {
-				return fmt.Errorf("%s has faults (the first: %s); use another copy, or see all faults with petcat verify", c.args[0], findings[0])
+				return fmt.Errorf(
+					"%s has faults (the first: %s); use another copy, or see all faults with petcat verify",
+					c.args[0], findings[0])
 			}
 			if err := c.restore(path, i.Environment); err != nil || c.is("quiet") {
 				return err
@@ -155,7 +164,10 @@ func (c *call) restore(path string, environment petcat.Environment) error {
 			return err
 		}
 		defer func() { _ = f.Close() }()
-		st, err := postgres.Open(c.ctx(), postgres.Options{URL: c.settings.Database, Environment: environment, Clock: c.clock})
+		st, err := postgres.Open(
+			c.ctx(),
+			postgres.Options{URL: c.settings.Database, Environment: environment, Clock: c.clock},
+		)
 		if err != nil {
 			return err
 		}
@@ -209,5 +221,9 @@ func verifyData(c *call) error {
 	if err != nil && len(findings) == 0 {
 		return err
 	}
-	return c.printFindings(record{kv("environment", c.store.Environment()), kv("dataset", c.store.Dataset())}, "Checked "+place(c.settings)+".", append(findings, faults...))
+	return c.printFindings(
+		record{kv("environment", c.store.Environment()), kv("dataset", c.store.Dataset())},
+		"Checked "+place(c.settings)+".",
+		append(findings, faults...),
+	)
 }

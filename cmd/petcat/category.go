@@ -29,7 +29,8 @@ No data directory is needed.`,
   petcat category create Ferrets --description "Domestic ferrets" --url https://petcat.example.com
   petcat category import categories.csv`,
 	},
-		p.categoryListCommand(), p.categoryGetCommand(), p.categoryCreateCommand(), p.categoryUpdateCommand(), p.categoryDeleteCommand(),
+		p.categoryListCommand(), p.categoryGetCommand(), p.categoryCreateCommand(), p.categoryUpdateCommand(),
+		p.categoryDeleteCommand(),
 		p.categoryImportCommand(), p.categoryExportCommand(),
 	)
 }
@@ -60,7 +61,8 @@ func (c *call) dial(options ...client.Option) (*client.Client, config.Service, e
 	options = append(options, client.WithUserAgent("petcat/"+build().Version))
 	api, err := client.New(service.URL, service.Key.Reveal(), options...)
 	if err != nil {
-		return nil, service, petcat.Unusablef(nil, "--url (PETCAT_URL) or PETCAT_API_KEY cannot be used: %s", apiText(err))
+		return nil, service, petcat.Unusablef(nil,
+			"--url (PETCAT_URL) or PETCAT_API_KEY cannot be used: %s", apiText(err))
 	}
 	return api, service, nil
 }
@@ -81,7 +83,9 @@ func explainAPI(err error, service config.Service) error {
 	f := &failure{code: exitTryLater, text: apiText(err), cause: err}
 	switch {
 	case !answered && !errors.Is(err, client.ErrOutcomeUnknown):
-		f.text = fmt.Sprintf("no service answers at %s (%s); check --url (PETCAT_URL), or try again later", service.URL, strings.TrimPrefix(lost.Error(), "net/http: "))
+		f.text = fmt.Sprintf(
+			"no service answers at %s (%s); check --url (PETCAT_URL), or try again later",
+			service.URL, strings.TrimPrefix(lost.Error(), "net/http: "))
 	case !answered, e.Status >= http.StatusInternalServerError, e.NotSent:
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter == 0:
 		f.text += "; try again later"
@@ -102,7 +106,11 @@ func apiText(err error) string { return strings.Replace(err.Error(), "petcat: ",
 
 // categoryRecord is the record of a category. Categories of a list have no ETag.
 func categoryRecord(k client.Category) record {
-	r := record{kv("id", k.ID), kv("name", k.Name), kv("description", shown(representation.OrNull(k.Description), k.Description))}
+	r := record{
+		kv("id", k.ID),
+		kv("name", k.Name),
+		kv("description", shown(representation.OrNull(k.Description), k.Description)),
+	}
 	if k.ETag != "" {
 		r = append(r, kv("etag", k.ETag))
 	}
@@ -147,7 +155,10 @@ category export.`,
 }
 
 func (p *program) categoryGetCommand() *cobra.Command {
-	return p.calling(&cobra.Command{Use: "get ID", Short: "Show a category and its ETag"}, func(c *call, api *client.Client) error {
+	return p.calling(&cobra.Command{
+		Use:   "get ID",
+		Short: "Show a category and its ETag",
+	}, func(c *call, api *client.Client) error {
 		found, _, err := api.Categories.Get(c.ctx(), c.categoryID())
 		return c.showCategory(found, err)
 	})
@@ -164,7 +175,8 @@ key, each command creates another one.`,
 	}
 	n := client.NewCategory{}
 	cmd.Flags().StringVar(&n.Description, "description", "", "set the description to this `text`")
-	key := cmd.Flags().String("idempotency-key", "", "identify this create by a `name` of 1 to 255 visible ASCII characters, random by default")
+	key := cmd.Flags().String("idempotency-key", "",
+		"identify this create by a `name` of 1 to 255 visible ASCII characters, random by default")
 	return p.calling(cmd, func(c *call, api *client.Client) error {
 		if n.Name = c.args[0]; *key == "" {
 			*key = rand.Text()
@@ -188,7 +200,8 @@ category get showed that ETag.`,
   petcat category update 17 --name Ferrets --if-match "$(petcat category get 17 --json | jq -r .etag)"`,
 	}
 	name := cmd.Flags().String("name", "", "change the name to this `name`")
-	description := cmd.Flags().String("description", "", "change the description to this `text`; an empty text removes it")
+	description := cmd.Flags().String("description", "",
+		"change the description to this `text`; an empty text removes it")
 	match := cmd.Flags().String("if-match", "", "change the category only if it has this `ETag`")
 	return p.calling(cmd, func(c *call, api *client.Client) error {
 		change := client.CategoryChange{}
@@ -253,7 +266,8 @@ func (c *call) categoryID() int64 {
 func parseCategoryID(text string) (int64, error) {
 	id, isID := petcat.ParseID(text)
 	if !isID {
-		return 0, usageErrorf("%q is not the id of a category, which is a number such as 17; list them with: petcat category list", text)
+		return 0, usageErrorf(
+			"%q is not the id of a category, which is a number such as 17; list them with: petcat category list", text)
 	}
 	return id, nil
 }

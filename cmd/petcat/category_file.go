@@ -70,7 +70,8 @@ later (the daily quota is used up, or the service is unavailable), 130 interrupt
 
 // formatFlags adds --format and --raw to a command that reads or writes categories.
 func formatFlags(cmd *cobra.Command) {
-	cmd.Flags().String("format", "", "use this `format`: csv, json (one array) or jsonl (one object per line); by default, the extension of FILE")
+	cmd.Flags().String("format", "",
+		"use this `format`: csv, json (one array) or jsonl (one object per line); by default, the extension of FILE")
 	cmd.Flags().Bool("raw", false, "neither add nor remove apostrophes before formulas in CSV")
 	complete(cmd, "format", string(importer.CSV), string(importer.JSON), string(importer.JSONLines))
 }
@@ -80,7 +81,9 @@ func (c *call) format(path string) (importer.Format, error) {
 	name := cmp.Or(c.text("format"), strings.TrimPrefix(filepath.Ext(path), "."))
 	f, known := importer.ParseFormat(name)
 	if !known {
-		return "", usageErrorf("the format of %q is unknown (%q); give --format csv, json (one array) or jsonl (one object per line)", path, name)
+		return "", usageErrorf(
+			"the format of %q is unknown (%q); give --format csv, json (one array) or jsonl (one object per line)",
+			path, name)
 	}
 	return f, nil
 }
@@ -142,8 +145,11 @@ func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan impo
 	usage, _, err := api.Usage(f.ctx(), client.WithRetries(2), client.WithMaxWait(2*time.Second))
 	if err == nil && (f.mode.Update || !f.mode.Duplicates) {
 		list, res, err = api.Categories.List(f.ctx())
-		if err == nil && !slices.Contains([]string{"", "0"}, res.Header.Get("Age")) { // it may lack rows of the previous run
-			err = tryLaterf("nothing was sent: the service cannot reach its database, so its list may lack new categories; wait until the database is back")
+		// An old list may lack rows of the previous run.
+		if err == nil && !slices.Contains([]string{"", "0"}, res.Header.Get("Age")) {
+			err = tryLaterf(
+				"nothing was sent: the service cannot reach its database, so its list may lack new categories; " +
+					"wait until the database is back")
 		}
 	}
 	if err != nil {
@@ -152,7 +158,11 @@ func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan impo
 	hasID := func(row importer.Row) bool { return row.ID != "" }
 	if !f.mode.Update && !f.quiet && slices.ContainsFunc(rows, hasID) {
 		// Otherwise, importing an exported and edited list would duplicate the edited rows.
-		_, _ = fmt.Fprintf(f.stderr, "petcat: the ids in %s are ignored; --update updates the categories with these ids\n", printable(f.file))
+		_, _ = fmt.Fprintf(
+			f.stderr,
+			"petcat: the ids in %s are ignored; --update updates the categories with these ids\n",
+			printable(f.file),
+		)
 	}
 	plan = importer.NewPlan(rows, list, f.mode)
 	f.windows, f.begun, f.planned = usage.Windows, f.now(), len(plan.Rows)
@@ -174,7 +184,8 @@ func (f *importCommand) refuse(rows ...importer.BadRow) {
 	f.refused = append(f.refused, rows...)
 	for _, row := range rows {
 		if !f.asJSON {
-			_, _ = fmt.Fprintln(f.stderr, printable(fmt.Sprintf("%s:%d: %s: %s", f.file, row.Line, row.Code, row.Message)))
+			line := fmt.Sprintf("%s:%d: %s: %s", f.file, row.Line, row.Code, row.Message)
+			_, _ = fmt.Fprintln(f.stderr, printable(line))
 		}
 	}
 }
@@ -194,7 +205,8 @@ func (f *importCommand) sent() int64 { return f.created.Load() + f.updated.Load(
 func (f *importCommand) progress(api *client.Client, total int64) string {
 	sent, took := f.sent(), f.now().Sub(f.begun)
 	rate := float64(sent) / max(took.Seconds(), 0.001)
-	text := fmt.Sprintf("%d%%, %s of %s rows sent, %.0f/s", 100*sent/max(total, 1), humanize.Comma(sent), humanize.Comma(total), rate)
+	text := fmt.Sprintf("%d%%, %s of %s rows sent, %.0f/s",
+		100*sent/max(total, 1), humanize.Comma(sent), humanize.Comma(total), rate)
 	wait, day := f.forecast()
 	left := max(wait, time.Duration(float64(total-sent)/max(rate, 1)*float64(time.Second)))
 	if day != "" {
@@ -228,7 +240,11 @@ func (f *importCommand) carryOut(api *client.Client, rows []importer.Row) (err e
 // send creates or updates the category of a row.
 func send(ctx context.Context, c *client.Client, row importer.Row, key string) error {
 	if row.Update == 0 {
-		_, _, err := c.Categories.Create(ctx, client.NewCategory{Name: row.Name, Description: row.Description}, client.WithIdempotencyKey(key))
+		_, _, err := c.Categories.Create(
+			ctx,
+			client.NewCategory{Name: row.Name, Description: row.Description},
+			client.WithIdempotencyKey(key),
+		)
 		return err
 	}
 	change := client.CategoryChange{Name: &row.Name}
@@ -246,9 +262,16 @@ func (f *importCommand) report(complete bool) error {
 	}
 	refused := []record{}
 	for _, row := range f.refused {
-		refused = append(refused, record{kv("line", row.Line), kv("code", row.Code), kv("message", row.Message)})
+		refused = append(refused, record{
+			kv("line", row.Line),
+			kv("code", row.Code),
+			kv("message", row.Message),
+		})
 	}
-	result := counted(f.created.Load(), "row", "rows") + map[bool]string{false: " created", true: " would be created"}[f.dryRun]
+	result := counted(f.created.Load(), "row", "rows") + " created"
+	if f.dryRun {
+		result = counted(f.created.Load(), "row", "rows") + " would be created"
+	}
 	if f.mode.Update {
 		result += fmt.Sprintf(", %s updated", humanize.Comma(f.updated.Load()))
 	}
@@ -266,7 +289,8 @@ func (f *importCommand) report(complete bool) error {
 		kv("updated", f.updated.Load()),
 		kv("existing", f.existing),
 		kv("refused", refused),
-	}, "%s: %s, %s existed already, %s refused.%s", f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), takes)
+	}, "%s: %s, %s existed already, %s refused.%s",
+		f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), takes)
 }
 
 // verdict returns the error of the command. err is the error of its import.
@@ -283,10 +307,16 @@ func (f *importCommand) verdict(err error) error {
 		}
 		return &failure{code: later.code, text: later.text + "; " + again, cause: err}
 	case errors.Is(err, context.Canceled):
-		return &failure{code: exitInterrupted, text: fmt.Sprintf("interrupted; %s sent; %s", counted(f.sent(), "row was", "rows were"), again)}
+		return &failure{
+			code: exitInterrupted,
+			text: fmt.Sprintf("interrupted; %s sent; %s", counted(f.sent(), "row was", "rows were"), again),
+		}
 	case err == nil && len(f.refused) > 0:
-		return &failure{code: exitData, text: fmt.Sprintf("%s of %s refused; correct the file and run the command again",
-			counted(int64(len(f.refused)), "row", "rows"), f.file)}
+		return &failure{
+			code: exitData,
+			text: fmt.Sprintf("%s of %s refused; correct the file and run the command again",
+				counted(int64(len(f.refused)), "row", "rows"), f.file),
+		}
 	default:
 		return err
 	}
@@ -336,7 +366,8 @@ func exportCategories(c *call) error {
 	quiet := !c.asJSON && (c.is("quiet") || path == dash)
 	exported := func() string { return counted(done.Load(), "category", "categories") + " exported" }
 	c.showing(!c.asJSON && !quiet, exported, func() {
-		err = importer.Write(out, format, api.Categories.All(c.ctx(), client.PageOptions{}), c.is("raw"), func() { done.Add(1) })
+		all := api.Categories.All(c.ctx(), client.PageOptions{})
+		err = importer.Write(out, format, all, c.is("raw"), func() { done.Add(1) })
 	})
 	if err == nil {
 		err = out.keep()

@@ -46,10 +46,15 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, answer, reset := http.StatusOK, any(s.list), time.Now().Unix()+3600
 	switch {
 	case r.URL.Path == "/v1/usage":
-		answer = map[string]any{"plan": "free", "windows": []any{map[string]any{"window": "day", "limit": 20, "remaining": s.quota, "reset": reset}}}
+		answer = map[string]any{
+			"plan":    "free",
+			"windows": []any{map[string]any{"window": "day", "limit": 20, "remaining": s.quota, "reset": reset}},
+		}
 	case s.quota == 0:
 		w.Header().Set("Retry-After", "3600")
-		status, answer = http.StatusTooManyRequests, map[string]string{"code": "daily_quota_exceeded", "message": "all requests of the day are used"}
+		status, answer = http.StatusTooManyRequests, map[string]string{
+			"code": "daily_quota_exceeded", "message": "all requests of the day are used",
+		}
 	case r.Method == http.MethodPost:
 		s.quota--
 		c := client.Category{ID: int64(len(s.list) + 1)}
@@ -75,7 +80,14 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *stubService) imports(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs strings.Builder
 	environ := []string{"PETCAT_API_KEY=pck_live_x", "PETCAT_URL=" + s.url}
-	code = run(ctx, append([]string{"category", "import"}, args...), environ, strings.NewReader("name\nhamster\n"), &out, &errs)
+	code = run(
+		ctx,
+		append([]string{"category", "import"}, args...),
+		environ,
+		strings.NewReader("name\nhamster\n"),
+		&out,
+		&errs,
+	)
 	return code, out.String(), errs.String()
 }
 
@@ -83,7 +95,8 @@ func (s *stubService) imports(ctx context.Context, args ...string) (code int, st
 func (s *stubService) wantImport(ctx context.Context, t *testing.T, code int, stdout, stderr string, args ...string) {
 	t.Helper()
 	gotCode, gotOut, gotErr := s.imports(ctx, args...)
-	if gotCode != code || !regexp.MustCompile("^"+stdout).MatchString(gotOut) || !regexp.MustCompile("^"+stderr+"$").MatchString(gotErr) {
+	if gotCode != code || !regexp.MustCompile("^"+stdout).MatchString(gotOut) ||
+		!regexp.MustCompile("^"+stderr+"$").MatchString(gotErr) {
 		t.Errorf("exit code %d, %q, %q; want %d, %q, %q", gotCode, gotOut, gotErr, code, stdout, stderr)
 	}
 }
@@ -102,7 +115,14 @@ func TestImport(t *testing.T) {
 			cancel()
 		}
 	}
-	s.wantImport(ctx, t, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 refused`, bad+`petcat: interrupted; \d+ rows were sent; `+again+"\n", file)
+	s.wantImport(
+		ctx,
+		t,
+		exitInterrupted,
+		`.*: \d+ rows created, 0 existed already, 1 refused`,
+		bad+`petcat: interrupted; \d+ rows were sent; `+again+"\n",
+		file,
+	)
 
 	s.list, s.quota = s.list[:10], 21
 	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
@@ -113,16 +133,63 @@ func TestImport(t *testing.T) {
 	s.wantImport(t.Context(), t, exitData, ".*: 59 rows created, 31 existed already, 1 refused", bad+refused, file)
 	s.wantImport(t.Context(), t, exitData, ".*: 0 rows created, 90 existed already, 1 refused", bad+refused, file)
 
-	s.wantImport(t.Context(), t, exitData, ".*: 0 rows would be created, 90 existed already, 1 refused", bad+refused, file, "--dry-run")
+	s.wantImport(
+		t.Context(),
+		t,
+		exitData,
+		".*: 0 rows would be created, 90 existed already, 1 refused",
+		bad+refused,
+		file,
+		"--dry-run",
+	)
 	s.quota = 20
-	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, 0 existed already, 0 refused\.`, "", "-", "--format", "csv", "--dry-run")
+	s.wantImport(
+		t.Context(),
+		t,
+		exitDone,
+		`-: 1 row would be created, 0 existed already, 0 refused\.`,
+		"",
+		"-",
+		"--format",
+		"csv",
+		"--dry-run",
+	)
 	s.quota = 0
-	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, .* With the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`, "", "-", "--format", "csv", "--dry-run", "--allow-duplicates")
+	s.wantImport(
+		t.Context(),
+		t,
+		exitDone,
+		`-: 1 row would be created, .* With the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`,
+		"",
+		"-",
+		"--format",
+		"csv",
+		"--dry-run",
+		"--allow-duplicates",
+	)
 	s.quota = 1000
 	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
-	s.wantImport(t.Context(), t, exitDone, `(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"refused": \[\]`, "", "-", "--format", "csv", "--allow-duplicates", "--json")
+	s.wantImport(
+		t.Context(),
+		t,
+		exitDone,
+		`(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"refused": \[\]`,
+		"",
+		"-",
+		"--format",
+		"csv",
+		"--allow-duplicates",
+		"--json",
+	)
 	s.age = "3"
-	s.wantImport(t.Context(), t, exitTryLater, "$", "petcat: nothing was sent: .*; wait until the database is back; "+again+"\n", file)
+	s.wantImport(
+		t.Context(),
+		t,
+		exitTryLater,
+		"$",
+		"petcat: nothing was sent: .*; wait until the database is back; "+again+"\n",
+		file,
+	)
 	if len(s.list) != 92 {
 		t.Errorf("%d categories", len(s.list))
 	}

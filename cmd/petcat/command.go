@@ -132,8 +132,10 @@ func registerFlags(cmd *cobra.Command, names ...string) {
 
 // complete adds shell completion of fixed values for a flag.
 func complete(cmd *cobra.Command, flag string, values ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(fmt.Sprintf("complete --%s: %v", flag, err)) // the flag does not exist, or already has a completion: a bug
+	fixed := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc(flag, fixed); err != nil {
+		// A bug: the flag does not exist, or already has a completion.
+		panic(fmt.Sprintf("complete --%s: %v", flag, err))
 	}
 }
 

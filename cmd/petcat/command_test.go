@@ -32,7 +32,11 @@ func TestConfirm(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var prompt strings.Builder
-			p := &program{stdin: strings.NewReader(c.answer), stderr: &prompt, isTerminal: func(any) bool { return c.terminal }}
+			p := &program{
+				stdin:      strings.NewReader(c.answer),
+				stderr:     &prompt,
+				isTerminal: func(any) bool { return c.terminal },
+			}
 			if err := (&call{program: p}).confirm(c.yes, "Close?"); !errors.Is(err, c.want) {
 				t.Errorf("confirm = %v; want %v", err, c.want)
 			}
@@ -69,10 +73,17 @@ func TestStoreIsClosedWhileWaiting(t *testing.T) {
 	openAccount(t, data, "acme")
 	for _, command := range []string{"backup -", "audit list --limit 0", "key find", "account close acme"} {
 		w := &waiting{T: t, data: data}
-		p := &program{stdin: w, stdout: w, stderr: io.Discard, clock: clock.NewSystem(), isTerminal: func(any) bool { return command == "account close acme" }}
+		p := &program{
+			stdin:      w,
+			stdout:     w,
+			stderr:     io.Discard,
+			clock:      clock.NewSystem(),
+			isTerminal: func(any) bool { return command == "account close acme" },
+		}
 		root := p.rootCommand()
 		root.SetArgs(append(strings.Fields(command), "--data", data))
-		if err := root.ExecuteContext(t.Context()); w.calls == 0 || (err != nil) != (command == "key find") { // finds none
+		if err := root.ExecuteContext(t.Context()); w.calls == 0 ||
+			(err != nil) != (command == "key find") { // finds none
 			t.Errorf("%s: %d calls, %v", command, w.calls, err)
 		}
 	}

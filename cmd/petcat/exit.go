@@ -84,7 +84,8 @@ func explain(err error) string {
 	case unusable:
 		return e.Message
 	case isDomain && errors.Is(err, petcat.ErrOutcomeUnknown):
-		return fmt.Sprintf("%v; the change may have been made: check that before you run the command again", domain.Unwrap())
+		return fmt.Sprintf(
+			"%v; the change may have been made: check that before you run the command again", domain.Unwrap())
 	case isDomain && domain.Unwrap() != nil:
 		// Unlike a caller of the API, an operator may see the cause.
 		return fmt.Sprintf("%s: %v", domain.Message, domain.Unwrap())

@@ -47,7 +47,9 @@ func (p *program) openOutput(path string, force, asJSON bool) (*output, error) {
 		return nil, usageErrorf("the directory %s does not exist; create it first", filepath.Dir(path))
 	}
 	if err != nil { // the cause determines the exit code
-		return nil, fmt.Errorf("cannot create a file in %s (%w); free some space, give this user write permission, or choose another directory", filepath.Dir(path), reason(err))
+		return nil, fmt.Errorf(
+			"cannot create a file in %s (%w); free some space, give this user write permission, or choose "+
+				"another directory", filepath.Dir(path), reason(err))
 	}
 	return &output{Writer: draft, path: named, draft: draft}, nil
 }
@@ -105,7 +107,8 @@ func (p *program) openInput(path, give string) (*input, error) {
 		return nil, usageErrorf("the file %s does not exist; give %s", path, give)
 	}
 	if err != nil {
-		return nil, petcat.Unusablef(err, "%s cannot be read (%v); give this user read permission, or choose another file", path, reason(err))
+		return nil, petcat.Unusablef(err,
+			"%s cannot be read (%v); give this user read permission, or choose another file", path, reason(err))
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {

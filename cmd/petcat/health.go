@@ -35,7 +35,10 @@ func listeners() []string {
 
 // isGiven reports whether a setting was given, by a flag or the environment.
 func isGiven(settings config.Settings, flag string) bool {
-	return slices.ContainsFunc(settings.Values, func(v config.Value) bool { return v.Flag == flag && v.Origin != "default" })
+	return slices.ContainsFunc(
+		settings.Values,
+		func(v config.Value) bool { return v.Flag == flag && v.Origin != "default" },
+	)
 }
 
 // nodes returns the running nodes of the data. The first ones, here in number, are on this machine.
@@ -120,7 +123,9 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)
 	if e, ok := errors.AsType[*neturl.Error](err); ok { // the message below has the URL
-		return 0, fmt.Errorf("no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen", url, cmp.Or(context.Cause(ctx), e.Err))
+		return 0, fmt.Errorf(
+			"no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen",
+			url, cmp.Or(context.Cause(ctx), e.Err))
 	} else if err != nil {
 		return 0, err
 	}
@@ -130,7 +135,8 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 		err = json.Unmarshal(body, v)
 	}
 	if err != nil || !valid() {
-		return 0, fmt.Errorf("the server at %s is not petcat's admin listener; give its address with --admin-listen", url)
+		return 0, fmt.Errorf(
+			"the server at %s is not petcat's admin listener; give its address with --admin-listen", url)
 	}
 	return answer.StatusCode, nil
 }
@@ -208,7 +214,13 @@ keeps the settings of its start; --running shows them.`,
 		}
 		// Print them even if one is invalid, because users then look for the mistake.
 		return cmp.Or(c.list(recordsOf(values, func(v config.Value) record {
-			return record{kv("flag", v.Flag), kv("environment", v.Environment), kv("value", shown(v.Value, v.Shown())), kv("default", v.Default), kv("origin", v.Origin)}
+			return record{
+				kv("flag", v.Flag),
+				kv("environment", v.Environment),
+				kv("value", shown(v.Value, v.Shown())),
+				kv("default", v.Default),
+				kv("origin", v.Origin),
+			}
 		}), "flag environment value origin", ""), err)
 	})
 }
@@ -247,7 +259,11 @@ func (c *call) printDiagnosis(findings []doctor.Finding) error {
 		if f.Status == doctor.Problem {
 			problems++
 		}
-		return record{kv("part", f.Part), kv("status", f.Status), kv("text", f.Text)}
+		return record{
+			kv("part", f.Part),
+			kv("status", f.Status),
+			kv("text", f.Text),
+		}
 	})
 	var err error
 	if c.asJSON {

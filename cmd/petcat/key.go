@@ -26,7 +26,8 @@ code is 75.`,
 	}, withAccount(createKey))
 	create.Flags().String("label", "", "add this `note` to the key")
 	expiresFlag(create)
-	create.Flags().Bool("read-only", false, "reject requests with the key that would change something; cannot be changed later")
+	create.Flags().Bool("read-only", false,
+		"reject requests with the key that would change something; cannot be changed later")
 	rotate := p.managing(&cobra.Command{
 		Use:   "rotate KEY_ID",
 		Short: "Replace a key with a new one; both work for a time",
@@ -37,18 +38,11 @@ new key cannot be printed, its secret is lost, and the exit code is 75: rotate t
 to get another secret. The old key works until its overlap ends.`,
 	}, rotateKey)
 	rotate.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
-	revoke := p.managing(&cobra.Command{Use: "revoke KEY_ID", Short: "Permanently revoke a key"}, revokeKey)
+	revoke := p.managing(&cobra.Command{
+		Use:   "revoke KEY_ID",
+		Short: "Permanently revoke a key",
+	}, revokeKey)
 	yesFlag(revoke)
-	find := &cobra.Command{
-		Use:   "find [TEXT]",
-		Short: "Find the keys in a leaked text, or with a hint",
-		Long: `Find the keys that a text contains, or that have a hint: the four characters before the
-last six of a key, which petcat key list shows. Without TEXT, the text is read from stdin,
-because other users and the shell's history could see an argument.`,
-		Example: `  petcat key find < leaked.txt
-  petcat key find 7kQz`,
-	}
-	registerFlags(find, "data", "database")
 	return parent(&cobra.Command{
 		Use:   "key",
 		Short: "Create, list, find, rotate, disable, enable and revoke API keys",
@@ -57,14 +51,40 @@ when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 (key_34, or 34), which is not secret. Running servers apply changes within a second.`,
 	},
 		create,
-		p.managing(&cobra.Command{Use: "list [ACCOUNT]", Short: "List the keys of an account, or of all accounts, with their last use"}, listKeys),
-		p.managing(&cobra.Command{Use: "show KEY_ID", Short: "Show a key without its secret"}, showKey),
-		p.printing(find, findKeys),
+		p.managing(&cobra.Command{
+			Use:   "list [ACCOUNT]",
+			Short: "List the keys of an account, or of all accounts, with their last use",
+		}, listKeys),
+		p.managing(&cobra.Command{
+			Use:   "show KEY_ID",
+			Short: "Show a key without its secret",
+		}, showKey),
+		p.findKeysCommand(),
 		rotate,
-		p.managing(&cobra.Command{Use: "disable KEY_ID", Short: "Disable a key until it is enabled again"}, func(c *call) error { return c.changeKey(petcat.DisableKey) }),
-		p.managing(&cobra.Command{Use: "enable KEY_ID", Short: "Enable a disabled key"}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
+		p.managing(&cobra.Command{
+			Use:   "disable KEY_ID",
+			Short: "Disable a key until it is enabled again",
+		}, func(c *call) error { return c.changeKey(petcat.DisableKey) }),
+		p.managing(&cobra.Command{
+			Use:   "enable KEY_ID",
+			Short: "Enable a disabled key",
+		}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
 		revoke,
 	)
+}
+
+func (p *program) findKeysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "find [TEXT]",
+		Short: "Find the keys in a leaked text, or with a hint",
+		Long: `Find the keys that a text contains, or that have a hint: the four characters before the
+last six of a key, which petcat key list shows. Without TEXT, the text is read from stdin,
+because other users and the shell's history could see an argument.`,
+		Example: `  petcat key find < leaked.txt
+  petcat key find 7kQz`,
+	}
+	registerFlags(cmd, "data", "database")
+	return p.printing(cmd, findKeys)
 }
 
 // keyRecord is the record of a key, without its secret.
@@ -108,8 +128,8 @@ func (c *call) keyRecords(keys []petcat.Key) (records []record, err error) {
 
 // listKeys prints the keys of an account, or a hint if there are none.
 func (c *call) listKeys(keys []record, account string) error {
-	return c.list(keys, "id account account_name label hint state read_only created_at expires_at successor last_used_at",
-		"There are no keys yet; create one with: petcat key create "+account)
+	const columns = "id account account_name label hint state read_only created_at expires_at successor last_used_at"
+	return c.list(keys, columns, "There are no keys yet; create one with: petcat key create "+account)
 }
 
 func listKeys(c *call) error {
@@ -172,9 +192,10 @@ func createKey(c *call, a petcat.Account) error {
 		made, err := c.store.CreateKey(c.ctx(), petcat.By(actor()), asked)
 		k := made.Value
 		return secretive{
-			record:   append(c.keyRecord(k), kv("key", secret.Reveal())),
-			sentence: fmt.Sprintf("%s is a key of %s. Store it now: it will not be shown again.", k.ID, accountTitle(a)),
-			secret:   secret.Reveal(),
+			record: append(c.keyRecord(k), kv("key", secret.Reveal())),
+			sentence: fmt.Sprintf(
+				"%s is a key of %s. Store it now: it will not be shown again.", k.ID, accountTitle(a)),
+			secret: secret.Reveal(),
 			undo: func() error {
 				_, err := c.store.ChangeKey(c.ctx(), petcat.By(actor()), k.ID, petcat.RevokeKey)
 				return err
@@ -189,7 +210,9 @@ func (p *program) keys(environment petcat.Environment) petcat.KeyGenerator {
 }
 
 func expiresFlag(cmd *cobra.Command) {
-	cmd.Flags().String("expires", "", "set the `expiry`: after a duration (90d), on a day (2027-01-31, at 00:00 UTC), or at an instant (RFC 3339); never by default")
+	cmd.Flags().String("expires", "",
+		"set the `expiry`: after a duration (90d), on a day (2027-01-31, at 00:00 UTC), or at an instant (RFC "+
+			"3339); never by default")
 }
 
 // expiry returns the time of --expires, zero for never.
@@ -218,9 +241,15 @@ func rotateKey(c *call) error {
 		}
 		k, rotated := made.Value.New, made.Value.Old
 		return secretive{
-			record:   append(c.keyRecord(k), record{kv("key", secret.Reveal()), kv("replaces", old.ID), kv("replaced_until", rotated.ExpiresAt)}...),
-			sentence: fmt.Sprintf("%s replaces %s, which works until %s. Store it now: it will not be shown again.", k.ID, old.ID, timestamp(rotated.ExpiresAt)),
-			secret:   secret.Reveal(),
+			record: append(c.keyRecord(k), record{
+				kv("key", secret.Reveal()),
+				kv("replaces", old.ID),
+				kv("replaced_until", rotated.ExpiresAt),
+			}...),
+			sentence: fmt.Sprintf(
+				"%s replaces %s, which works until %s. Store it now: it will not be shown again.",
+				k.ID, old.ID, timestamp(rotated.ExpiresAt)),
+			secret: secret.Reveal(),
 			lost: fmt.Sprintf("%s was rotated and works until %s, and the secret of its successor %s is lost; "+
 				"to get another secret, run: petcat key rotate %[3]s", old.ID, timestamp(rotated.ExpiresAt), k.ID),
 		}, nil
@@ -232,7 +261,9 @@ func revokeKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.confirm(c.is("yes"), "Permanently revoke %s (%q) of %s in %s?", k.ID, k.Label, k.Account, place(c.settings)); err != nil {
+	err = c.confirm(c.is("yes"), "Permanently revoke %s (%q) of %s in %s?",
+		k.ID, k.Label, k.Account, place(c.settings))
+	if err != nil {
 		return err
 	}
 	return c.changeKey(petcat.RevokeKey)
@@ -257,7 +288,9 @@ func findKeys(c *call) error {
 		return err
 	}
 	if len(keys) == 0 {
-		return fmt.Errorf("the text contains no key of this %s deployment, and is no key's hint; list the keys with: petcat key list", c.store.Environment())
+		return fmt.Errorf(
+			"the text contains no key of this %s deployment, and is no key's hint; list the keys with: petcat key list",
+			c.store.Environment())
 	}
 	records, err := c.keyRecords(keys)
 	if err != nil {
@@ -285,33 +318,4 @@ func (c *call) keysIn(text string) ([]petcat.Key, error) {
 	}
 	hashes, _ := petcat.KeyHashesIn(c.store.Environment(), text)
 	return c.store.FindKeys(c.ctx(), hashes)
-}
-
-func (p *program) banCommand() *cobra.Command {
-	list := p.managing(&cobra.Command{Use: "list", Short: "List the active bans"}, listBans)
-	list.Flags().Bool("all", false, "list the last ban of every key, including ended and lifted ones, which are kept for 30 days")
-	return parent(&cobra.Command{
-		Use:   "ban",
-		Short: "List and lift the bans of keys",
-		Long: `List and lift bans. A key is banned for a time if its client keeps sending requests that
-are rejected. With petcat serve --bans shadow or off, bans are not enforced.`,
-	}, list, p.managing(&cobra.Command{Use: "lift KEY_ID", Short: "End the ban of a key now"}, liftBan))
-}
-
-func listBans(c *call) error {
-	q := petcat.BanQuery{Active: c.now()}
-	if c.is("all") {
-		q = petcat.BanQuery{}
-	}
-	bans, err := c.store.BanPage(c.ctx(), q)
-	if err != nil {
-		return err
-	}
-	return c.list(records(c, bans), "key account state level started_at ends_at early_retries", "There are no such bans.")
-}
-
-func liftBan(c *call) error {
-	lifted, err := c.store.LiftBan(c.ctx(), petcat.By(actor()), c.keyID())
-	b := lifted.Value
-	return c.done(err, representation.Ban(b, c.now()), "The ban of %s is lifted.", b.Key)
 }

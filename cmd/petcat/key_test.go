@@ -31,7 +31,14 @@ func TestUnprintableSecrets(t *testing.T) {
 			before := mustRun(t, append(strings.Fields(c.list), "--json", "--data", data)...)
 			for _, stdout := range []io.Writer{null, fullDisk{}} {
 				var errs bytes.Buffer
-				code := run(t.Context(), append(strings.Fields(c.command), "--data", data), nil, strings.NewReader(""), stdout, &errs)
+				code := run(
+					t.Context(),
+					append(strings.Fields(c.command), "--data", data),
+					nil,
+					strings.NewReader(""),
+					stdout,
+					&errs,
+				)
 				if code != exitTryLater || !strings.Contains(errs.String(), "so the secret ") {
 					t.Errorf("exit code %d: %s", code, errs.String())
 				}

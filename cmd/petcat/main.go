@@ -124,20 +124,8 @@ later, 78 invalid configuration, 130 interrupted.`,
 		}
 		return err
 	})
-	const about = "About this program:"
 	parent(root)
-	for _, group := range []struct {
-		title    string
-		commands []*cobra.Command
-	}{
-		{"Run the service:", []*cobra.Command{p.devCommand(), p.serveCommand(), p.initCommand(), p.healthCommand(), p.doctorCommand(), p.logLevelCommand()}},
-		{"Manage accounts and keys:", []*cobra.Command{
-			p.accountCommand(), p.keyCommand(), p.banCommand(), p.operatorCommand(), p.nodeCommand(), p.usageCommand(), p.auditCommand(), p.planCommand(),
-		}},
-		{"Keep and move the data:", []*cobra.Command{p.backupCommand(), p.restoreCommand(), p.verifyCommand(), p.migrateCommand()}},
-		{"Use the service, with an API key:", []*cobra.Command{p.categoryCommand()}},
-		{about, []*cobra.Command{p.configCommand(), p.versionCommand()}},
-	} {
+	for _, group := range p.groups() {
 		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
 		for _, cmd := range group.commands {
 			cmd.GroupID = group.title
@@ -152,6 +140,47 @@ later, 78 invalid configuration, 130 interrupted.`,
 		parent(completion)
 	}
 	return root
+}
+
+// about is the group of the commands that cobra adds.
+const about = "About this program:"
+
+// group is a group of commands in the help.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// groups returns the commands, in the order of the help.
+func (p *program) groups() []group {
+	return []group{
+		{"Run the service:", []*cobra.Command{
+			p.devCommand(),
+			p.serveCommand(),
+			p.initCommand(),
+			p.healthCommand(),
+			p.doctorCommand(),
+			p.logLevelCommand(),
+		}},
+		{"Manage accounts and keys:", []*cobra.Command{
+			p.accountCommand(),
+			p.keyCommand(),
+			p.banCommand(),
+			p.operatorCommand(),
+			p.nodeCommand(),
+			p.usageCommand(),
+			p.auditCommand(),
+			p.planCommand(),
+		}},
+		{"Keep and move the data:", []*cobra.Command{
+			p.backupCommand(),
+			p.restoreCommand(),
+			p.verifyCommand(),
+			p.migrateCommand(),
+		}},
+		{"Use the service, with an API key:", []*cobra.Command{p.categoryCommand()}},
+		{about, []*cobra.Command{p.configCommand(), p.versionCommand()}},
+	}
 }
 
 // Set by the linker: -ldflags "-X main.version=1.2.3 -X main.revision=...". The revision is set for
@@ -186,6 +215,11 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Show the version and build of this program",
 	}, func(c *call) error {
 		b := build()
-		return c.show(record{kv("version", b.Version), kv("revision", representation.OrNull(b.Revision)), kv("go", runtime.Version()), kv("platform", runtime.GOOS+"/"+runtime.GOARCH)})
+		return c.show(record{
+			kv("version", b.Version),
+			kv("revision", representation.OrNull(b.Revision)),
+			kv("go", runtime.Version()),
+			kv("platform", runtime.GOOS+"/"+runtime.GOARCH),
+		})
 	})
 }

@@ -85,7 +85,8 @@ within seconds. After the time in --for, or petcat log-level reset, each node's 
 			return c.print(record{kv("level", nil), kv("until", nil)}, "Each node uses its own --log-level.")
 		}
 		name := strings.ToLower(level.String())
-		return c.print(record{kv("level", name), kv("until", until)}, "All nodes use the log level %s until %s. They apply it within seconds.", name, timestamp(until))
+		return c.print(record{kv("level", name), kv("until", until)},
+			"All nodes use the log level %s until %s. They apply it within seconds.", name, timestamp(until))
 	})
 }
 

@@ -22,7 +22,10 @@ ssh -L 8081:127.0.0.1:8081 HOST.`,
   petcat operator create bob --role viewer --console-url https://console.example.com`,
 	}, withName(createOperator), append(listeners(), "console-url")...)
 	roleFlag(create)
-	remove := p.managing(&cobra.Command{Use: "remove NAME", Short: "Remove an operator and end their sessions immediately"}, withName(removeOperator))
+	remove := p.managing(&cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove an operator and end their sessions immediately",
+	}, withName(removeOperator))
 	yesFlag(remove)
 	return parent(&cobra.Command{
 		Use:   "operator",
@@ -39,7 +42,10 @@ changes immediately.`,
 			Long: `Print a new sign-in link for an operator. It replaces an unused link. Open sessions stay
 open.`,
 		}, withName(linkOperator), append(listeners(), "console-url")...),
-		p.managing(&cobra.Command{Use: "list", Short: "List the operators and their number of open sessions"}, listOperators),
+		p.managing(&cobra.Command{
+			Use:   "list",
+			Short: "List the operators and their number of open sessions",
+		}, listOperators),
 		remove,
 		p.tokenCommand(),
 	)
@@ -65,89 +71,6 @@ func withName(run func(*call, petcat.OperatorName) error) func(*call) error {
 func (c *call) role() (petcat.Role, error) {
 	role, err := petcat.ParseRole(c.text("role"))
 	return role, usage(err)
-}
-
-func (p *program) tokenCommand() *cobra.Command {
-	create := p.managing(&cobra.Command{
-		Use:   "create NAME --role ROLE",
-		Short: "Create a token for a program, and show it once",
-		Long: `Create a token for a program, and show it once. NAME is the name of the token, not of an
-operator. If the token cannot be printed, it is revoked, and the exit code is 75.`,
-		Example: `  petcat operator token create ci --role admin --expires 90d`,
-	}, withName(createToken))
-	roleFlag(create)
-	expiresFlag(create)
-	revoke := p.managing(&cobra.Command{Use: "revoke NAME", Short: "Permanently revoke a token"}, withName(revokeToken))
-	yesFlag(revoke)
-	return parent(&cobra.Command{
-		Use:   "token",
-		Short: "Create, list and revoke tokens of the management API",
-		Long: `Create, list and revoke the bearer tokens of programs for the management API, /admin/v1 on
-the admin listener. A token is shown once; only a hash of it is stored.`,
-	},
-		create,
-		p.managing(&cobra.Command{Use: "list", Short: "List the tokens, including revoked ones"}, listTokens),
-		revoke,
-	)
-}
-
-func (p *program) tokenRecord(t petcat.OperatorToken) record {
-	return record{
-		kv("id", int64(t.ID)), kv("name", string(t.Name)), kv("role", t.Role), kv("state", t.State(p.now())),
-		kv("created_at", t.CreatedAt), kv("expires_at", t.ExpiresAt), kv("revoked_at", t.RevokedAt),
-	}
-}
-
-func createToken(c *call, name petcat.OperatorName) error {
-	expires, err := c.expiry()
-	if err != nil {
-		return err
-	}
-	role, err := c.role()
-	if err != nil {
-		return err
-	}
-	token, err := petcat.GenerateOperatorToken(c.random)
-	if err != nil {
-		return err
-	}
-	return c.showOnce(func() (secretive, error) {
-		made, err := c.store.CreateToken(c.ctx(), petcat.By(actor()), petcat.NewToken{
-			Name:      name,
-			Role:      role,
-			ExpiresAt: expires,
-			Hash:      token.Hash,
-		})
-		t := made.Value
-		return secretive{
-			record:   append(c.tokenRecord(t), kv("token", token.Secret.Reveal())),
-			sentence: fmt.Sprintf("%s is a token with the role %s. Store it now: it will not be shown again.", string(t.Name), t.Role),
-			secret:   token.Secret.Reveal(),
-			undo: func() error {
-				_, err := c.store.RevokeToken(c.ctx(), petcat.By(actor()), name)
-				return err
-			},
-			remedy: "revoke it with: petcat operator token revoke " + c.args[0],
-		}, err
-	})
-}
-
-func listTokens(c *call) error {
-	tokens, err := c.store.Tokens(c.ctx())
-	if err != nil {
-		return err
-	}
-	return c.list(recordsOf(tokens, c.tokenRecord), "id name role state created_at expires_at",
-		"There are no tokens yet; create one with: petcat operator token create NAME --role admin")
-}
-
-func revokeToken(c *call, name petcat.OperatorName) error {
-	if err := c.confirm(c.is("yes"), "Permanently revoke the token %s of %s?", string(name), place(c.settings)); err != nil {
-		return err
-	}
-	revoked, err := c.store.RevokeToken(c.ctx(), petcat.By(actor()), name)
-	err = notFound(err, "operator token")
-	return c.done(err, c.tokenRecord(revoked.Value), "The token %s is revoked.", string(name))
 }
 
 func createOperator(c *call, name petcat.OperatorName) error {
@@ -176,7 +99,11 @@ func linkOperator(c *call, name petcat.OperatorName) error {
 }
 
 // showLink creates a sign-in link for an operator, and shows it.
-func (c *call) showLink(name petcat.OperatorName, create func(petcat.TokenHash) (record, time.Time, error), undo func() error) error {
+func (c *call) showLink(
+	name petcat.OperatorName,
+	create func(petcat.TokenHash) (record, time.Time, error),
+	undo func() error,
+) error {
 	base, err := c.consoleURL()
 	if err != nil {
 		return err
@@ -206,7 +133,13 @@ func (c *call) consoleURL() (string, error) {
 }
 
 func operatorRecord(o petcat.Operator) record {
-	return record{kv("name", string(o.Name)), kv("role", o.Role), kv("created_at", o.CreatedAt), kv("sessions", o.Sessions), kv("link_ends_at", o.LinkEndsAt)}
+	return record{
+		kv("name", string(o.Name)),
+		kv("role", o.Role),
+		kv("created_at", o.CreatedAt),
+		kv("sessions", o.Sessions),
+		kv("link_ends_at", o.LinkEndsAt),
+	}
 }
 
 func listOperators(c *call) error {
@@ -219,14 +152,17 @@ func listOperators(c *call) error {
 			o.LinkEndsAt = time.Time{}
 		}
 		return operatorRecord(o)
-	}), "name role sessions link_ends_at created_at", "There are no operators yet; create one with: petcat operator create NAME --role admin")
+	}), "name role sessions link_ends_at created_at",
+		"There are no operators yet; create one with: petcat operator create NAME --role admin")
 }
 
 func removeOperator(c *call, name petcat.OperatorName) error {
-	if err := c.confirm(c.is("yes"), "Remove the operator %s of %s and end their sessions?", string(name), place(c.settings)); err != nil {
+	err := c.confirm(c.is("yes"), "Remove the operator %s of %s and end their sessions?",
+		string(name), place(c.settings))
+	if err != nil {
 		return err
 	}
-	_, err := c.store.RemoveOperator(c.ctx(), petcat.By(actor()), name)
+	_, err = c.store.RemoveOperator(c.ctx(), petcat.By(actor()), name)
 	removed := record{kv("name", string(name))}
 	return c.done(err, removed, "The operator %s is removed, and their sessions have ended.", string(name))
 }

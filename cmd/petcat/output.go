@@ -161,9 +161,12 @@ func (c *call) showOnce(produce func() (secretive, error)) error {
 		return tryLaterf("%w; %s", err, made.lost)
 	}
 	if undoErr := made.undo(); undoErr != nil {
-		return tryLaterf("%w, so the secret is lost, and the change could not be undone (%s); %s", err, explain(undoErr), made.remedy)
+		return tryLaterf(
+			"%w, so the secret is lost, and the change could not be undone (%s); %s",
+			err, explain(undoErr), made.remedy)
 	}
-	return tryLaterf("%w, so the secret is lost, and the change was undone; run the command again with another output", err)
+	return tryLaterf(
+		"%w, so the secret is lost, and the change was undone; run the command again with another output", err)
 }
 
 // writable returns an error if output to stdout would be lost. Go opens the null device for a closed
@@ -190,7 +193,12 @@ func (p *program) flush() error {
 
 // printJSON prints v as a JSON document.
 func (p *program) printJSON(v any) error {
-	document, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	document, err := json.Marshal(
+		v,
+		jsontext.WithIndent("  "),
+		json.Deterministic(true),
+		jsontext.AllowInvalidUTF8(true),
+	)
 	if err != nil {
 		return fmt.Errorf("make JSON: %w", err)
 	}

@@ -83,7 +83,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code != args[0] {
 		ts.Fatalf("%s ended with %s; want %s", strings.Join(args[1:], " "), code, args[0])
 	}
-	if stderr := ts.ReadFile("stderr"); code != "0" && (strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "petcat: ")) {
+	if stderr := ts.ReadFile("stderr"); code != "0" &&
+		(strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "petcat: ")) {
 		ts.Fatalf("stderr is not one line of petcat's: %q", stderr)
 	}
 }

@@ -152,8 +152,17 @@ Try it:
 
 Stop it with Ctrl-C.
 
-`, n.PublicURL(), key.Reveal(), account.Name, filepath.Join(c.settings.Data, devKeyFile), n.AdminURL(), customer, operator,
-		account.Plan, humanize.Comma(account.Quota.PerMinute), humanize.Comma(account.Quota.PerDay))
+`,
+		n.PublicURL(),
+		key.Reveal(),
+		account.Name,
+		filepath.Join(c.settings.Data, devKeyFile),
+		n.AdminURL(),
+		customer,
+		operator,
+		account.Plan,
+		humanize.Comma(account.Quota.PerMinute),
+		humanize.Comma(account.Quota.PerDay))
 	return err
 }
 
@@ -211,12 +220,17 @@ func (c *call) devKey(n devNode) (account petcat.Account, key petcat.Secret, err
 	if err != nil {
 		return account, key, err
 	}
-	asked, key, err := c.keys(n.Store().Environment()).NewKey(account.ID, petcat.KeyTerms{Label: "made by petcat dev"}, c.now())
+	asked, key, err := c.keys(n.Store().Environment()).NewKey(
+		account.ID,
+		petcat.KeyTerms{Label: "made by petcat dev"},
+		c.now(),
+	)
 	if err == nil {
 		_, err = n.Store().CreateKey(c.ctx(), petcat.By(actor()), asked)
 	}
 	if err != nil {
 		return account, key, err
 	}
-	return account, key, os.WriteFile(path, []byte(key.Reveal()+"\n"), 0o600) // #nosec G703 -- the operator's own data directory
+	// #nosec G703 -- the operator's own data directory
+	return account, key, os.WriteFile(path, []byte(key.Reveal()+"\n"), 0o600)
 }

@@ -71,7 +71,10 @@ func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 func (p *program) storeSettings(cmd *cobra.Command) (config.Settings, error) {
 	settings, err := p.loadSettings(cmd)
 	if err == nil && cmd.Flags().Changed("data") && !cmd.Flags().Changed("database") && !settings.UsesSQLite() {
-		err = usageErrorf("--data names a directory and the environment names a database (PETCAT_DATABASE or PETCAT_DATABASE_FILE); pass --database sqlite for the directory, or leave out --data for the database")
+		err = usageErrorf(
+			"--data names a directory and the environment names a database (PETCAT_DATABASE or " +
+				"PETCAT_DATABASE_FILE); pass --database sqlite for the directory, or leave out --data for the " +
+				"database")
 	}
 	return settings, err
 }
@@ -118,5 +121,10 @@ func (c *call) prepare(mayCreate bool, sentence string) error {
 		return err
 	}
 	at := place(c.settings)
-	return c.print(record{kv("place", at), kv("environment", c.store.Environment())}, sentence, c.store.Environment(), at)
+	return c.print(
+		record{kv("place", at), kv("environment", c.store.Environment())},
+		sentence,
+		c.store.Environment(),
+		at,
+	)
 }

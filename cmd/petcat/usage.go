@@ -27,7 +27,9 @@ requests of the last second may be lost.`,
   petcat usage --top 5 --from 7d`,
 	}
 	cmd.Flags().String("by", "day", "print one line per `period`: day or hour")
-	cmd.Flags().String("from", "", "show periods that begin at this `time` or later: a duration ago (7d), a day (2026-11-21, from 00:00 UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
+	cmd.Flags().String("from", "",
+		"show periods that begin at this `time` or later: a duration ago (7d), a day (2026-11-21, from 00:00 "+
+			"UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
 	cmd.Flags().String("to", "", "show periods that begin before this `time`; now by default")
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
 	cmd.Flags().Int("top", 0, "show the `N` accounts with the most requests")
@@ -66,7 +68,10 @@ func showUsage(c *call) error {
 	if c.asJSON {
 		return c.printJSON(representation.Usage(account, q, h))
 	}
-	return c.printUsage(h, fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)))
+	return c.printUsage(
+		h,
+		fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)),
+	)
 }
 
 // showTop prints the accounts with the most requests.
@@ -83,12 +88,16 @@ func (c *call) showTop() error {
 	if err != nil || limit < 1 || limit > petcat.MaxPage {
 		return usageErrorf("--top takes a number from 1 to %d (got %q)", petcat.MaxPage, text)
 	}
-	top, err := c.store.TopAccounts(c.ctx(), petcat.TopQuery{From: q.From, To: q.To, ByRefused: c.is("refused"), Limit: limit})
+	top, err := c.store.TopAccounts(
+		c.ctx(),
+		petcat.TopQuery{From: q.From, To: q.To, ByRefused: c.is("refused"), Limit: limit},
+	)
 	if err != nil {
 		return err
 	}
-	return c.list(records(c, top), "account name requests minute_refused day_refused ban_refused key_refused failed bytes",
-		fmt.Sprintf("There are no such requests from %s to %s.", timestamp(q.From), timestamp(q.To)))
+	const columns = "account name requests minute_refused day_refused ban_refused key_refused failed bytes"
+	return c.list(records(c, top), columns, fmt.Sprintf("There are no such requests from %s to %s.",
+		timestamp(q.From), timestamp(q.To)))
 }
 
 // printUsage prints a usage history as a table, with warnings about gaps. Without requests, it prints
@@ -102,9 +111,15 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 		periods = append(periods, append(record{kv("begin", "total")}, representation.Period(total)[1:]...))
 	}
 	for _, g := range h.Gaps {
-		c.warn("requests after %s may be missing, because a server was killed; this was detected at %s", timestamp(g.From), timestamp(g.Until))
+		c.warn(
+			"requests after %s may be missing, because a server was killed; this was detected at %s",
+			timestamp(g.From), timestamp(g.Until))
 	}
-	return c.list(periods, "begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete", none)
+	return c.list(
+		periods,
+		"begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete",
+		none,
+	)
 }
 
 // usageQuery returns the query for the usage of an account that the flags describe.

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"petcat"
+	"petcat/internal/representation"
+)
+
+func (p *program) banCommand() *cobra.Command {
+	list := p.managing(&cobra.Command{
+		Use:   "list",
+		Short: "List the active bans",
+	}, listBans)
+	list.Flags().Bool("all", false,
+		"list the last ban of every key, including ended and lifted ones, which are kept for 30 days")
+	return parent(&cobra.Command{
+		Use:   "ban",
+		Short: "List and lift the bans of keys",
+		Long: `List and lift bans. A key is banned for a time if its client keeps sending requests that
+are rejected. With petcat serve --bans shadow or off, bans are not enforced.`,
+	}, list, p.managing(&cobra.Command{
+		Use:   "lift KEY_ID",
+		Short: "End the ban of a key now",
+	}, liftBan))
+}
+
+func listBans(c *call) error {
+	q := petcat.BanQuery{Active: c.now()}
+	if c.is("all") {
+		q = petcat.BanQuery{}
+	}
+	bans, err := c.store.BanPage(c.ctx(), q)
+	if err != nil {
+		return err
+	}
+	return c.list(
+		records(c, bans),
+		"key account state level started_at ends_at early_retries",
+		"There are no such bans.",
+	)
+}
+
+func liftBan(c *call) error {
+	lifted, err := c.store.LiftBan(c.ctx(), petcat.By(actor()), c.keyID())
+	b := lifted.Value
+	return c.done(err, representation.Ban(b, c.now()), "The ban of %s is lifted.", b.Key)
+}

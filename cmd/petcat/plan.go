@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"petcat"
+)
+
+func (p *program) planCommand() *cobra.Command {
+	list := p.printing(&cobra.Command{
+		Use:   "list",
+		Short: "List the plans",
+	}, func(c *call) error {
+		return c.list(records(c, petcat.Plans()), "plan per_minute per_day", "")
+	})
+	return parent(&cobra.Command{
+		Use:   "plan",
+		Short: "Show the plans and their quotas",
+	}, list)
+}
+
+func planNames() (names []string) {
+	for _, plan := range petcat.Plans() {
+		names = append(names, string(plan))
+	}
+	return names
+}
+
+// planFlags adds the flags for the plan and quotas of an account.
+func planFlags(cmd *cobra.Command) {
+	cmd.Flags().String("plan", "", "put the account on this `plan`: free, pro, business or enterprise")
+	cmd.Flags().Int64("per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
+	cmd.Flags().Int64("per-day", 0, "allow this number of requests per day; only for the enterprise plan")
+	complete(cmd, "plan", planNames()...)
+}
+
+// subscription returns a plan with the quotas in the flags.
+func (c *call) subscription(plan string) (petcat.Subscription, error) {
+	perMinute, _ := c.cmd.Flags().GetInt64("per-minute")
+	perDay, _ := c.cmd.Flags().GetInt64("per-day")
+	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
+	return s, usage(err)
+}
