@@ -16,11 +16,12 @@ import (
 func TestSettings(t *testing.T) {
 	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	config.Register(flags)
-	n := startTestNode(t, func(o *Options) {
-		o.Settings.Values = must(config.Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"})).Values
-	})
+	environ := []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db.internal/petcat"}
+	settings := must(config.Load(flags, environ))
+	n := startTestNode(t, func(o *Options) { o.Settings.Values = settings.Values })
 	answer := httptest.NewRecorder()
-	n.admin.Handler.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/settings", nil))
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/settings", nil)
+	n.admin.Handler.ServeHTTP(answer, r)
 	if strings.Contains(answer.Body.String(), "hunter2") {
 		t.Errorf("the password is shown: %s", answer.Body)
 	}
@@ -42,11 +43,26 @@ func TestConsoleURL(t *testing.T) {
 		settings config.Settings
 		want     string
 	}{
-		"loopback":                       {config.Settings{AdminListen: "127.0.0.1:8081"}, "http://127.0.0.1:"},
-		"loopback, with TLS for the API": {config.Settings{AdminListen: "127.0.0.1:8081", TLSCert: "cert.pem"}, "http://127.0.0.1:"},
-		"for other machines":             {config.Settings{AdminListen: ":8081", TLSCert: "cert.pem"}, "https://127.0.0.1:"},
-		"behind a proxy":                 {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"}, "https://console.example.com"},
-		"behind a tunnel":                {config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"}, "http://localhost:9081"},
+		"loopback": {
+			config.Settings{AdminListen: "127.0.0.1:8081"},
+			"http://127.0.0.1:",
+		},
+		"loopback, with TLS for the API": {
+			config.Settings{AdminListen: "127.0.0.1:8081", TLSCert: "cert.pem"},
+			"http://127.0.0.1:",
+		},
+		"for other machines": {
+			config.Settings{AdminListen: ":8081", TLSCert: "cert.pem"},
+			"https://127.0.0.1:",
+		},
+		"behind a proxy": {
+			config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "https://console.example.com"},
+			"https://console.example.com",
+		},
+		"behind a tunnel": {
+			config.Settings{AdminListen: "127.0.0.1:8081", ConsoleURL: "http://localhost:9081"},
+			"http://localhost:9081",
+		},
 	} {
 		if got := testSockets(t, c.settings).consoleURL(); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

@@ -25,7 +25,13 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	})
 	key, secret := newKey(t, n.Store())
 	customer, operator := petcat.Subject{Account: key.Account}, petcat.Subject{Operator: "ada"}
-	must(n.Store().CreateOperator(t.Context(), petcat.By("cli:ada"), operator.Operator, petcat.RoleAdmin, newToken().Hash))
+	must(n.Store().CreateOperator(
+		t.Context(),
+		petcat.By("cli:ada"),
+		operator.Operator,
+		petcat.RoleAdmin,
+		newToken().Hash,
+	))
 	link := func(of petcat.Subject) string {
 		g := newToken()
 		must(n.Store().CreateLink(t.Context(), petcat.By("cli:ada"), of, g.Hash))
@@ -77,12 +83,30 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 		wrong         []string // malformed, and unknown
 		accepted, bad int
 	}{
-		{"API", bearer(api, "/v1/categories"), secret.Reveal(), []string{"x", "pck_live_x"}, 200, 401},
-		{"/admin/v1", bearer(admin, "/admin/v1/accounts"), program.Secret.Reveal(), []string{"x", "pct_" + unknown}, 200, 401},
-		{"session of a customer", cookie(api, "/account/usage", "petcat-account"), session(customer), []string{"x", unknown}, 200, 303},
-		{"session of an operator", cookie(admin, "/console/accounts", "petcat-console"), session(operator), []string{"x", unknown}, 200, 303},
-		{"link of a customer", signIn(api, "/account/sign-in"), link(customer), []string{"x", unknown}, 303, 403},
-		{"link of an operator", signIn(admin, "/console/sign-in"), link(operator), []string{"x", unknown}, 303, 403},
+		{
+			"API", bearer(api, "/v1/categories"),
+			secret.Reveal(), []string{"x", "pck_live_x"}, 200, 401,
+		},
+		{
+			"/admin/v1", bearer(admin, "/admin/v1/accounts"),
+			program.Secret.Reveal(), []string{"x", "pct_" + unknown}, 200, 401,
+		},
+		{
+			"session of a customer", cookie(api, "/account/usage", "petcat-account"),
+			session(customer), []string{"x", unknown}, 200, 303,
+		},
+		{
+			"session of an operator", cookie(admin, "/console/accounts", "petcat-console"),
+			session(operator), []string{"x", unknown}, 200, 303,
+		},
+		{
+			"link of a customer", signIn(api, "/account/sign-in"),
+			link(customer), []string{"x", unknown}, 303, 403,
+		},
+		{
+			"link of an operator", signIn(admin, "/console/sign-in"),
+			link(operator), []string{"x", unknown}, 303, 403,
+		},
 	} {
 		status := door.bad
 		for range 1_000 { // until the limit of the address

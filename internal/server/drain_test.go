@@ -42,7 +42,10 @@ func TestShutdownTimeout(t *testing.T) {
 	_, secret := newKey(t, n.Store())
 	conn := must(net.Dial("tcp", n.sockets.api.Addr().String()))
 	defer func() { _ = conn.Close() }()
-	_ = must(io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer "+secret.Reveal()+"\r\nContent-Length: 9\r\n\r\n{"))
+	_ = must(io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\n"+
+		"Host: pets\r\n"+
+		"Authorization: Bearer "+secret.Reveal()+"\r\n"+
+		"Content-Length: 9\r\n\r\n{"))
 	n.awaitMetric(t, "petcat_requests_in_flight", 1)
 	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)

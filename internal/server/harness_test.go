@@ -109,7 +109,8 @@ func newKey(t *testing.T, in *store.Store) (key petcat.Key, secret petcat.Secret
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
 	account := must(in.CreateAccount(t.Context(), petcat.By("cli:ada"), "acme", free)).Value
-	n, secret, err := petcat.KeyGenerator{Environment: in.Environment(), Random: rand.Reader}.NewKey(account.ID, petcat.KeyTerms{}, time.Now())
+	keys := petcat.KeyGenerator{Environment: in.Environment(), Random: rand.Reader}
+	n, secret, err := keys.NewKey(account.ID, petcat.KeyTerms{}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

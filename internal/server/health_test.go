@@ -31,7 +31,10 @@ func TestUnhealthySince(t *testing.T) {
 		{"", "broken", [2]time.Time{{}, begun.Add(2 * time.Second)}},
 		{"", "", [2]time.Time{}},
 	} {
-		c := &condition{parts: []console.Part{{Name: "store", Problem: step.store}, {Name: "limiter", Problem: step.limiter}}}
+		c := &condition{parts: []console.Part{
+			{Name: "store", Problem: step.store},
+			{Name: "limiter", Problem: step.limiter},
+		}}
 		last = c.after(last, now)
 		if got := [2]time.Time{c.parts[0].Since, c.parts[1].Since}; got != step.want {
 			t.Errorf("%+v: unhealthy since %v", step, got)
@@ -83,13 +86,18 @@ func TestDatabaseOutage(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+secret.Reveal())
 		res := must(client.Do(r))
 		_ = res.Body.Close()
-		if res.StatusCode != want || want == http.StatusServiceUnavailable && url != n.AdminURL()+"/readyz" && res.Header.Get("Retry-After") == "" {
+		mustWait := want == http.StatusServiceUnavailable && url != n.AdminURL()+"/readyz"
+		if res.StatusCode != want || mustWait && res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s, want %d; %v", url, res.Status, want, res.Header)
 		}
 	}
 	list, readyz := n.PublicURL()+"/v1/categories", n.AdminURL()+"/readyz"
 	spend := func() (ratelimit.Decision, error) {
-		return n.limiter.Spend(t.Context(), ratelimit.Charge{Account: key.Account, Key: key.ID, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}})
+		return n.limiter.Spend(t.Context(), ratelimit.Charge{
+			Account: key.Account,
+			Key:     key.ID,
+			Quota:   petcat.Quota{PerMinute: 60, PerDay: 1_000},
+		})
 	}
 	eventually("the database decides, and returns its revision", func() bool {
 		d, err := spend()
@@ -137,7 +145,8 @@ func TestRejectedLogin(t *testing.T) {
 		pgtest.Execute(t, owner, `DROP ROLE `+role)
 	})
 	n := startTestNode(t, func(o *Options) {
-		o.Settings.Database = petcat.NewSecret("postgres://" + role + "@" + shared.Server(t).Address() + "/" + name + "?sslmode=disable")
+		o.Settings.Database = petcat.NewSecret(
+			"postgres://" + role + "@" + shared.Server(t).Address() + "/" + name + "?sslmode=disable")
 	})
 	awaitStore := func(want string) {
 		t.Helper()

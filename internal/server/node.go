@@ -57,7 +57,7 @@ type Node struct {
 // Start starts a node and returns when it is ready. The caller must call Shutdown.
 //
 // The error is a [petcat.UnusableError] if a setting, or a file or server that it names, cannot be used.
-func Start(ctx context.Context, o Options) (_ *Node, err error) {
+func Start(ctx context.Context, o Options) (*Node, error) {
 	b := base{
 		Options:  o,
 		id:       rand.Text(),
@@ -66,12 +66,16 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 		lifetime: newLifetime(ctx),
 		failed:   make(chan error, 2),
 	}
-	defer func() {
-		if err != nil {
-			_ = b.lifetime.close(ctx) // the first error is more useful
-		}
-	}()
+	n, err := b.start(ctx)
+	if err != nil {
+		_ = b.lifetime.close(ctx) // the first error is more useful
+		return nil, err
+	}
+	return n, nil
+}
 
+// start makes the parts of a node. Each needs only those before it, and they close in reverse order.
+func (b base) start(ctx context.Context) (*Node, error) {
 	// The sockets are first, because an address in use is the most common error. The admin listener
 	// responds while the data is loaded.
 	sockets, err := b.openSockets(ctx)
@@ -102,7 +106,7 @@ func Start(ctx context.Context, o Options) (_ *Node, err error) {
 	}
 	b.maintain(ctx, data.store)
 	b.checkHealth(ctx, &checks{
-		clock:   o.Clock,
+		clock:   b.Clock,
 		db:      data.db,
 		keyring: keys,
 		limiter: limiter,

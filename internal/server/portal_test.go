@@ -21,9 +21,13 @@ func TestCustomerPages(t *testing.T) {
 		"without TLS":    {true, "http://api.example.com", http.StatusForbidden, http.StatusForbidden},
 		"behind a proxy": {true, "https://api.example.com", http.StatusOK, http.StatusForbidden}, // an invalid token
 	} {
-		n := startTestNode(t, func(o *Options) { o.Settings.CustomerPages, o.Settings.PublicURL = c.pages, c.publicURL })
+		n := startTestNode(t, func(o *Options) {
+			o.Settings.CustomerPages = c.pages
+			o.Settings.PublicURL = c.publicURL
+		})
 		for method, want := range map[string]int{http.MethodGet: c.get, http.MethodPost: c.post} {
-			r := httptest.NewRequestWithContext(t.Context(), method, "http://www.evil.example/account/sign-in", strings.NewReader("token=x"))
+			const page = "http://www.evil.example/account/sign-in"
+			r := httptest.NewRequestWithContext(t.Context(), method, page, strings.NewReader("token=x"))
 			w := httptest.NewRecorder()
 			n.api.Handler.ServeHTTP(w, r)
 			if w.Code != want {

@@ -46,7 +46,12 @@ func TestTracing(t *testing.T) {
 	o.Environ = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
 	n := must(Start(t.Context(), o))
 	_, secret := newKey(t, n.Store())
-	r := must(http.NewRequestWithContext(t.Context(), http.MethodPost, n.PublicURL()+"/v1/categories", strings.NewReader(`{"name":"dog"}`)))
+	r := must(http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		n.PublicURL()+"/v1/categories",
+		strings.NewReader(`{"name":"dog"}`),
+	))
 	r.Header.Set("Authorization", "Bearer "+secret.Reveal())
 	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -70,15 +75,19 @@ func TestTracing(t *testing.T) {
 		t.Fatal(err)
 	}
 	span := traces.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0]
-	if span.GetName() != "createCategory" || hex.EncodeToString(span.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" ||
-		hex.EncodeToString(span.GetParentSpanId()) != "b7ad6b7169203331" || span.GetEndTimeUnixNano() <= span.GetStartTimeUnixNano() {
+	if span.GetName() != "createCategory" ||
+		hex.EncodeToString(span.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" ||
+		hex.EncodeToString(span.GetParentSpanId()) != "b7ad6b7169203331" ||
+		span.GetEndTimeUnixNano() <= span.GetStartTimeUnixNano() {
 		t.Errorf("span: %v", span)
 	}
-	if text := traces.String(); !strings.Contains(text, `"petcat"`) || !strings.Contains(text, "201") || strings.Contains(text, secret.Reveal()) {
+	if text := traces.String(); !strings.Contains(text, `"petcat"`) || !strings.Contains(text, "201") ||
+		strings.Contains(text, secret.Reveal()) {
 		t.Errorf("traces: %s", text)
 	}
 	var metrics v1.ExportMetricsServiceRequest
-	if err := proto.Unmarshal(next("/v1/metrics"), &metrics); err != nil || !strings.Contains(metrics.String(), "petcat_requests_total") {
+	err := proto.Unmarshal(next("/v1/metrics"), &metrics)
+	if err != nil || !strings.Contains(metrics.String(), "petcat_requests_total") {
 		t.Errorf("metrics: %v, %s", err, metrics.String())
 	}
 }
