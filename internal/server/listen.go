@@ -91,7 +91,7 @@ func (b base) openSockets(ctx context.Context) (*sockets, error) {
 // openCertificate loads the certificate, and reloads it when it changes. It returns nil without TLS.
 func (b base) openCertificate() (*certificate, error) {
 	if !b.Settings.TLS() {
-		return nil, nil //nolint:nilnil // no TLS is not an error
+		return nil, nil
 	}
 	pair, err := loadCertificate(b.Settings.TLSCert, b.Settings.TLSKey, b.Clock, b.Log.Logger)
 	if err != nil {
