@@ -92,6 +92,8 @@ type AuditStore interface {
 	// EachAuditEntry calls fn for every entry that q selects, oldest first, and
 	// stops at the first error that fn returns.
 	EachAuditEntry(ctx context.Context, q AuditQuery, fn func(AuditEntry) error) error
+	// AuditPage returns the q.Newest newest entries that q selects, newest first.
+	AuditPage(ctx context.Context, q AuditQuery) ([]AuditEntry, error)
 }
 
 // AuditCheck finds the first entry of an audit log that was altered, removed or moved. Call Add

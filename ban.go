@@ -142,6 +142,9 @@ type BanStore interface {
 	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] if the key has no
 	// active ban.
 	LiftBan(ctx context.Context, by Author, key KeyID) (Result[Ban], error)
+	// FindBan returns the last ban of a key in any state. It returns an [Error] with [CodeNotFound]
+	// if the key was never banned.
+	FindBan(ctx context.Context, key KeyID) (Ban, error)
 	// BanPage returns a page of bans.
 	BanPage(ctx context.Context, q BanQuery) ([]Ban, error)
 }

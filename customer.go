@@ -2,7 +2,6 @@ package petcat
 
 import (
 	"context"
-	"slices"
 	"time"
 )
 
@@ -54,9 +53,9 @@ const MaxPlanNote = 1_000
 
 // ParseNewPlanRequest validates a request. It returns an [Error] with [CodeInvalidField].
 func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, error) {
-	if !slices.Contains(Plans(), Plan(plan)) {
-		return NewPlanRequest{}, Errorf(CodeInvalidField,
-			"there is no plan %.100q; the plans are free, pro, business and enterprise", plan)
+	p, err := ParsePlan(plan)
+	if err != nil {
+		return NewPlanRequest{}, err
 	}
 	rule := textRule{
 		field:    "note",
@@ -65,7 +64,7 @@ func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, 
 		lines:    true,
 		blank:    true,
 	}
-	return NewPlanRequest{account: account, plan: Plan(plan), note: note}, rule.check(note)
+	return NewPlanRequest{account: account, plan: p, note: note}, rule.check(note)
 }
 
 // Account returns the requesting account.

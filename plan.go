@@ -16,6 +16,17 @@ const (
 // Plans returns the plans, from small to large.
 func Plans() []Plan { return []Plan{Free, Pro, Business, Enterprise} }
 
+// ParsePlan parses a plan's name, ignoring case. It returns an [Error] with [CodeInvalidField].
+func ParsePlan(s string) (Plan, error) {
+	switch p := Plan(strings.ToLower(s)); p {
+	case Free, Pro, Business, Enterprise:
+		return p, nil
+	default:
+		return "", Errorf(CodeInvalidField,
+			"there is no plan %.100q; the plans are free, pro, business and enterprise", s)
+	}
+}
+
 // Quota returns the plan's published quota; ok is false if the quota is agreed with each
 // account.
 func (p Plan) Quota() (q Quota, ok bool) {
@@ -66,8 +77,8 @@ func ParseSubscription(plan string, perMinute, perDay int64) (Subscription, erro
 	case "":
 		return Subscription{}, Errorf(CodeMissingField, "a plan is required: free, pro, business or enterprise")
 	default:
-		return Subscription{}, Errorf(CodeInvalidField,
-			"there is no plan %q; the plans are free, pro, business and enterprise", plan)
+		_, err := ParsePlan(plan)
+		return Subscription{}, err
 	}
 }
 

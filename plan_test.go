@@ -1,10 +1,26 @@
 package petcat_test
 
 import (
+	"strings"
 	"testing"
 
 	"petcat"
 )
+
+func TestParsePlan(t *testing.T) {
+	for _, plan := range petcat.Plans() {
+		for _, text := range []string{string(plan), strings.ToUpper(string(plan))} {
+			if got, err := petcat.ParsePlan(text); got != plan || err != nil {
+				t.Errorf("ParsePlan(%q) = %q, %v", text, got, err)
+			}
+		}
+	}
+	for _, text := range []string{"", "gold", "pro "} {
+		if got, err := petcat.ParsePlan(text); petcat.CodeOf(err) != petcat.CodeInvalidField {
+			t.Errorf("ParsePlan(%q) = %q, %v", text, got, err)
+		}
+	}
+}
 
 func TestParseSubscription(t *testing.T) {
 	const most = petcat.MaxQuota

@@ -121,13 +121,12 @@ func auditFilter(q petcat.AuditQuery) *filter {
 
 // EachAuditEntry implements [petcat.AuditStore].
 func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error) error {
-	const doing = "read the audit log"
-	f := auditFilter(q)
 	if q.Newest == 0 {
-		return eachRow(ctx, s, doing, scanAuditEntry, fn, selectAudit+f.where()+` ORDER BY sequence`, f.args...)
+		f := auditFilter(q)
+		query := selectAudit + f.where() + ` ORDER BY sequence`
+		return eachRow(ctx, s, "read the audit log", scanAuditEntry, fn, query, f.args...)
 	}
-	query := selectAudit + f.where() + ` ORDER BY sequence DESC LIMIT ` + f.arg(int64(q.Newest))
-	newest, err := queryRows(s.reader(ctx, doing), scanAuditEntry, query, f.args...)
+	newest, err := s.AuditPage(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -137,4 +136,11 @@ func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func
 		}
 	}
 	return nil
+}
+
+// AuditPage implements [petcat.AuditStore].
+func (s *Store) AuditPage(ctx context.Context, q petcat.AuditQuery) ([]petcat.AuditEntry, error) {
+	f := auditFilter(q)
+	query := selectAudit + f.where() + ` ORDER BY sequence DESC LIMIT ` + f.arg(int64(q.Newest))
+	return queryRows(s.reader(ctx, "read a page of the audit log"), scanAuditEntry, query, f.args...)
 }

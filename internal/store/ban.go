@@ -33,6 +33,12 @@ func lastBan(c Conn, key petcat.KeyID) (petcat.Ban, error) {
 	return b, err
 }
 
+// FindBan implements [petcat.BanStore].
+func (s *Store) FindBan(ctx context.Context, key petcat.KeyID) (petcat.Ban, error) {
+	c := s.reader(ctx, "find ban")
+	return queryRow(c, scanBan, notFound("the key %s was never banned", key), selectBan, int64(key))
+}
+
 // EachBan implements [petcat.AccessStore].
 func (s *Store) EachBan(ctx context.Context, fn func(petcat.Ban) error) error {
 	const query = `SELECT ` + banColumns + ` FROM bans`

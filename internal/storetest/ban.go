@@ -33,6 +33,8 @@ func testBans(t *testing.T, open Open) {
 	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{Key: 99, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon}), petcat.CodeNotFound)
 
 	shadow := ban(second.ID, 1, true)
+	_, err = f.FindBan(t.Context(), first.ID) // the key before has none
+	wantCode(t, err, petcat.CodeNotFound)
 	ban(first.ID, 1, false)
 	f.clock.Advance(time.Hour)
 	_, err = f.LiftBan(t.Context(), petcat.By(operator), first.ID)
@@ -46,6 +48,8 @@ func testBans(t *testing.T, open Open) {
 	last.LiftedAt, last.LiftedBy = f.now(), operator
 	wantEqual(t, "the lifted ban", last, lifted)
 	wantEqual(t, "the stored bans", []petcat.Ban{last, shadow}, f.bans(t))
+	found, err := f.FindBan(t.Context(), first.ID)
+	wantEqual(t, "the ban of a key", last, must(t, found, err))
 	_, err = f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 

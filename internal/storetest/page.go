@@ -136,4 +136,6 @@ func testAuditPages(t *testing.T, open Open) {
 	wantEqual(t, "the newest", all[3:], page(0))
 	wantEqual(t, "the previous entries", all[1:3], page(4))
 	wantEqual(t, "the oldest", all[:1], page(2))
+	newest, err := f.AuditPage(t.Context(), petcat.AuditQuery{Before: 4, Newest: 2})
+	wantEqual(t, "a page, newest first", []petcat.AuditEntry{all[2], all[1]}, must(t, newest, err))
 }
