@@ -213,7 +213,7 @@ func preconditionFailed() *petcat.Error {
 func create[N any](
 	e *exchange, body []byte, decode func([]byte) (N, error), save func(N, petcat.IdempotencyKey) (answer []byte, replayed bool, err error),
 ) error {
-	key, err := idempotencyKey(e.r.Header)
+	key, err := web.IdempotencyKey(e.r.Header)
 	if err != nil {
 		return err
 	}
@@ -230,16 +230,4 @@ func create[N any](
 	}
 	e.sendJSON(http.StatusCreated, answer)
 	return nil
-}
-
-// idempotencyKey returns the idempotency key of a request, "" if it has none.
-func idempotencyKey(h http.Header) (petcat.IdempotencyKey, error) {
-	switch values := h["Idempotency-Key"]; len(values) {
-	case 0:
-		return "", nil
-	case 1:
-		return petcat.ParseIdempotencyKey(values[0])
-	default:
-		return "", petcat.Errorf(petcat.CodeInvalidField, "send at most one Idempotency-Key header").In("Idempotency-Key")
-	}
 }

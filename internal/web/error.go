@@ -1,6 +1,6 @@
 // Package web is what the rooms behind a listener share: the API, the management API, the pages and the
-// reference. It has the error object, constant documents, and the conditions and content codings of
-// requests. It knows no operation.
+// reference. It has the error object, constant documents, and the conditions, content codings and
+// idempotency keys of requests. It knows no operation.
 package web
 
 import (
