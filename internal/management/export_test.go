@@ -1,15 +1,16 @@
 package management
 
-import (
-	"maps"
-	"slices"
-)
+// Route is the method and the path of an operation.
+type Route struct {
+	Method  string
+	Path    string // below /admin/v1
+	Changes bool
+}
 
-// Routes returns the methods of each path below /admin/v1.
-func Routes() map[string][]string {
-	all := make(map[string][]string)
-	for path, methods := range routes() {
-		all[path] = slices.Sorted(maps.Keys(methods))
+// Routes returns the whole surface of the API.
+func Routes() (all []Route) {
+	for _, r := range new(API).routes() {
+		all = append(all, Route{r.method, r.path, r.changes})
 	}
 	return all
 }

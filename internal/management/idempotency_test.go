@@ -1,15 +1,10 @@
 package management_test
 
 import (
-	"maps"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"petcat"
 	"petcat/internal/management"
@@ -18,29 +13,27 @@ import (
 // stage creates an account with a key and a pending plan request, and a node.
 func (s *service) stage() {
 	s.t.Helper()
-	s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 201, "")
-	s.want(s.call("POST", "/accounts/acme/keys", `{}`), 201, "")
-	asked, err := petcat.ParseNewPlanRequest(1, "pro", "we grow")
-	must(s.t, err)
-	_, err = s.store.RequestPlan(s.t.Context(), petcat.By("customer acct_1"), asked)
-	must(s.t, err)
-	_, err = s.store.Heartbeat(s.t.Context(), petcat.Node{ID: "n", Label: "web-1", State: "ready", Since: noon})
-	must(s.t, err)
+	s.acme(`{}`)
+	s.requestPlan("pro")
+	s.addNode()
 }
 
 // audited returns the number of audit entries.
-func (s *service) audited() (n int) {
+func (s *service) audited() int {
 	s.t.Helper()
-	must(s.t, s.store.EachAuditEntry(s.t.Context(), petcat.AuditQuery{}, func(petcat.AuditEntry) error {
-		n++
-		return nil
-	}))
-	return n
+	all, err := s.store.AuditPage(s.t.Context(), petcat.AuditQuery{Newest: petcat.MaxPage})
+	must(s.t, err)
+	return len(all)
 }
 
 // inStage returns a path with the parameters of the stage.
 func inStage(path string) string {
-	return strings.NewReplacer("{account}", "acme", "{key}", "key_1", "{id}", "1", "{label}", "web-1").Replace(path)
+	return strings.NewReplacer(
+		"{account}", "acme",
+		"{key}", "key_1",
+		"{id}", "1",
+		"{label}", "web-1",
+	).Replace(path)
 }
 
 // posts returns the body of a request to each path with a POST that changes something.
@@ -60,53 +53,51 @@ func posts() map[string]string {
 	}
 }
 
-// readPost is the POST that changes nothing: it keeps keys out of URLs.
-const readPost = "/keys/find"
-
 // TestRepeatedPost: every POST with an Idempotency-Key is made once. A repeated one gets the same
 // response, without a secret.
 func TestRepeatedPost(t *testing.T) {
 	t.Parallel()
-	for _, path := range slices.Sorted(maps.Keys(management.Routes())) {
-		if !slices.Contains(management.Routes()[path], http.MethodPost) || path == readPost {
+	for _, route := range management.Routes() {
+		if route.Method != http.MethodPost || !route.Changes {
 			continue
 		}
-		t.Run(path, func(t *testing.T) {
+		t.Run(route.Path, func(t *testing.T) {
 			t.Parallel()
-			body, known := posts()[path]
+			body, known := posts()[route.Path]
 			if !known {
 				t.Fatal("add the path to posts")
 			}
-			s := start(t)
-			s.stage()
-			first := s.call("POST", inStage(path), body, "Idempotency-Key", "k1")
-			if first.status >= 300 || first.header.Get("Idempotent-Replayed") != "" {
-				t.Fatalf("%d %v %v", first.status, first.header, first.object)
-			}
-			entries := s.audited()
-			s.clock.Advance(time.Second)
-			again := s.call("POST", inStage(path), body, "Idempotency-Key", "k1")
-			delete(first.object, "key")
-			delete(first.object, "url")
-			if diff := cmp.Diff(first.object, again.object); diff != "" || again.status != first.status {
-				t.Errorf("repeated: %d, want %d (-first +repeated):\n%s", again.status, first.status, diff)
-			}
-			if got := again.header.Get("Idempotent-Replayed"); got != "true" {
-				t.Errorf("Idempotent-Replayed: %q", got)
-			}
-			if got, want := again.header.Get("Location"), first.header.Get("Location"); got != want {
-				t.Errorf("Location: %q, want %q", got, want)
-			}
-			other := s.call("POST", "/accounts", `{"name":"shop","plan":"free"}`, "Idempotency-Key", "k1")
-			s.want(other, 422, "idempotency_key_reused")
-			if got := s.audited(); got != entries {
-				t.Errorf("repeating it added %d audit entries", got-entries)
-			}
-			for _, invalid := range []string{"", "a b", strings.Repeat("a", petcat.MaxIdempotencyKey+1)} {
-				s.want(s.call("POST", inStage(path), body, "Idempotency-Key", invalid), 400, "invalid_field")
-			}
+			testRepeatedPost(t, inStage(route.Path), body)
 		})
 	}
+}
+
+func testRepeatedPost(t *testing.T, path, body string) {
+	t.Helper()
+	s := start(t)
+	s.stage()
+	first := s.call("POST", path, body, "Idempotency-Key", "k1")
+	if first.status >= 300 {
+		t.Fatalf("%d %s", first.status, first.body)
+	}
+	wantEqual(t, "Idempotent-Replayed of the first", "", first.header.Get("Idempotent-Replayed"))
+	entries := s.audited()
+
+	s.clock.Advance(time.Second)
+	again := s.want(first.status, "POST", path, body, "Idempotency-Key", "k1")
+	want := decode[map[string]any](t, first)
+	delete(want, "key")
+	delete(want, "url")
+	wantEqual(t, "the repeated response", want, decode[map[string]any](t, again))
+	wantEqual(t, "Idempotent-Replayed", "true", again.header.Get("Idempotent-Replayed"))
+	wantEqual(t, "Location", first.header.Get("Location"), again.header.Get("Location"))
+
+	other := `{"name":"shop","plan":"free"}`
+	s.rejected(422, "idempotency_key_reused", "POST", "/accounts", other, "Idempotency-Key", "k1")
+	for _, invalid := range []string{"", "a b", strings.Repeat("a", petcat.MaxIdempotencyKey+1)} {
+		s.rejected(400, "invalid_field", "POST", path, body, "Idempotency-Key", invalid)
+	}
+	wantEqual(t, "audit entries", entries, s.audited())
 }
 
 // TestSearchIgnoresIdempotencyKey: a search by POST changes nothing, so it is not stored.
@@ -114,10 +105,8 @@ func TestSearchIgnoresIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for range 2 {
-		a := s.want(s.call("POST", readPost, `{"text":"no key"}`, "Idempotency-Key", "k1"), 200, "")
-		if got := a.header.Get("Idempotent-Replayed"); got != "" {
-			t.Errorf("Idempotent-Replayed: %q", got)
-		}
+		a := s.want(200, "POST", "/keys/find", `{"text":"no key"}`, "Idempotency-Key", "k1")
+		wantEqual(t, "Idempotent-Replayed", "", a.header.Get("Idempotent-Replayed"))
 	}
 }
 
@@ -128,39 +117,31 @@ func TestIdempotencyKeyOfOtherMethods(t *testing.T) {
 	s := start(t)
 	s.stage()
 	entries, tested := s.audited(), 0
-	for path, methods := range management.Routes() {
-		for _, method := range methods {
-			if method == http.MethodGet || method == http.MethodPost {
-				continue
-			}
-			tested++
-			for _, key := range []string{"k1", ""} {
-				a := s.want(s.call(method, inStage(path), `{}`, "Idempotency-Key", key), 400, "invalid_field")
-				want := method + " takes no Idempotency-Key; leave it out"
-				if !strings.HasPrefix(a.text("message"), want) {
-					t.Errorf("%s %s: %s", method, path, a.text("message"))
-				}
+	for _, route := range management.Routes() {
+		if route.Method == http.MethodPost || !route.Changes {
+			continue
+		}
+		tested++
+		for _, key := range []string{"k1", ""} {
+			a := s.rejected(400, "invalid_field", route.Method, inStage(route.Path), `{}`, "Idempotency-Key", key)
+			want := route.Method + " takes no Idempotency-Key; leave it out"
+			if got := decode[errorObject](t, a).Message; !strings.HasPrefix(got, want) {
+				t.Errorf("%s %s: %s", route.Method, route.Path, got)
 			}
 		}
 	}
 	if tested < 4 {
 		t.Errorf("tested %d operations", tested)
 	}
-	if got := s.audited(); got != entries {
-		t.Errorf("rejected requests added %d audit entries", got-entries)
-	}
+	wantEqual(t, "audit entries", entries, s.audited())
 }
 
 // TestTwoIdempotencyKeys: a request with two keys is rejected.
 func TestTwoIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	body := strings.NewReader(`{"name":"acme","plan":"free"}`)
-	r := httptest.NewRequestWithContext(t.Context(), "POST", "/admin/v1/accounts", body)
-	r.Header = http.Header{"Authorization": {"Bearer " + s.token}, "Idempotency-Key": {"k1", "k2"}}
-	w := httptest.NewRecorder()
-	s.server.ServeHTTP(w, r)
-	if w.Code != 400 || !strings.Contains(w.Body.String(), "at most one Idempotency-Key") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	r := s.request(t.Context(), "POST", "/accounts", `{"name":"acme","plan":"free"}`)
+	r.Header["Idempotency-Key"] = []string{"k1", "k2"}
+	want := errorObject{petcat.CodeInvalidField, "send at most one Idempotency-Key header", 400}
+	wantEqual(t, "the error", want, decode[errorObject](t, s.send(r)))
 }

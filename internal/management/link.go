@@ -1,0 +1,46 @@
+package management
+
+import (
+	"context"
+	"net/http"
+
+	"petcat"
+	"petcat/internal/representation"
+)
+
+// LinkStore is the part of [petcat.SessionStore] that the API calls.
+type LinkStore interface {
+	CreateLink(
+		ctx context.Context, by petcat.Author, of petcat.Subject, token petcat.TokenHash,
+	) (petcat.Result[petcat.Link], error)
+}
+
+// createLink handles POST /accounts/{account}/links: a one-time link to the customer's page. A
+// replay has no URL, because only the token's hash is stored.
+func (a *API) createLink(c *call) error {
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	if a.CustomerLink == nil {
+		return petcat.Errorf(petcat.CodeForbidden, "customer pages are off; start petcat with --customer-pages")
+	}
+	token, err := petcat.GenerateToken(a.Keys.Random)
+	if err != nil {
+		return err
+	}
+	by, err := c.author(nil)
+	if err != nil {
+		return err
+	}
+	made, err := a.Store.CreateLink(c.ctx(), by, petcat.Subject{Account: account.ID}, token.Hash)
+	if err != nil {
+		return err
+	}
+	c.replayed(made.Replayed)
+	link := representation.Record{representation.KV("expires_at", made.Value.EndsAt)}
+	if !made.Replayed {
+		link = append(link, representation.KV("url", a.CustomerLink(token.Secret)))
+	}
+	return c.send(http.StatusCreated, link)
+}

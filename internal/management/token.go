@@ -1,0 +1,71 @@
+package management
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"petcat"
+	"petcat/internal/clientnet"
+)
+
+// TokenStore is the part of [petcat.OperatorTokenStore] that the API calls.
+type TokenStore interface {
+	FindToken(ctx context.Context, token petcat.TokenHash) (petcat.OperatorToken, error)
+}
+
+// identify sets the token of a call. Only an invalid token counts as a failed attempt of the
+// client's address.
+func (a *API) identify(c *call) error {
+	token, err := a.findToken(c)
+	if err == nil {
+		c.token = token
+		return nil
+	}
+	code := petcat.CodeOf(err)
+	if code == petcat.CodeInvalidAPIKey {
+		address := clientnet.Of(a.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
+		if d := a.Failures.Take(address); d.Refused {
+			c.w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
+			return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
+				"too many attempts with a wrong token; wait until Retry-After has passed")
+		}
+	}
+	if code == petcat.CodeInvalidAPIKey || code == petcat.CodeMissingAPIKey {
+		c.w.Header().Set("WWW-Authenticate", `Bearer realm="petcat admin"`)
+	}
+	return err
+}
+
+// findToken finds the token of the Authorization header. It returns an error if it is not active.
+func (a *API) findToken(c *call) (petcat.OperatorToken, error) {
+	hash, err := sentToken(c)
+	if err != nil {
+		return petcat.OperatorToken{}, err
+	}
+	// An attempt counts even if its client disconnects.
+	token, err := a.Store.FindToken(context.WithoutCancel(c.ctx()), hash)
+	if err != nil {
+		return petcat.OperatorToken{}, err
+	}
+	if state := token.State(c.now); state != petcat.KeyActive {
+		return petcat.OperatorToken{}, petcat.Errorf(petcat.CodeInvalidAPIKey,
+			"this token is %s; use another one", state)
+	}
+	return token, nil
+}
+
+// sentToken parses the Authorization header.
+func sentToken(c *call) (petcat.TokenHash, error) {
+	values := c.r.Header.Values("Authorization")
+	if len(values) == 0 {
+		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeMissingAPIKey, "send a token of an operator "+
+			"as Authorization: Bearer <TOKEN>; petcat operator token create makes one")
+	}
+	scheme, credential, _ := strings.Cut(values[0], " ")
+	if len(values) > 1 || !strings.EqualFold(scheme, "bearer") {
+		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeInvalidAPIKey,
+			"send one token, as Authorization: Bearer <TOKEN>")
+	}
+	return petcat.ParseOperatorToken(strings.Trim(credential, " "))
+}

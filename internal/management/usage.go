@@ -1,0 +1,89 @@
+package management
+
+import (
+	"cmp"
+	"context"
+
+	"petcat"
+	"petcat/internal/representation"
+)
+
+// UsageStore is the part of [petcat.UsageStore] that the API calls.
+type UsageStore interface {
+	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
+	TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error)
+	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
+}
+
+// getUsage handles GET /accounts/{account}/usage.
+func (a *API) getUsage(c *call) error {
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	step := cmp.Or(petcat.UsageStep(c.query("by")), petcat.UsageByDay)
+	q, err := c.usageQuery(account.ID, step)
+	if err != nil {
+		return err
+	}
+	history, err := a.Store.Usage(c.ctx(), q)
+	if err != nil {
+		return err
+	}
+	return c.answer(representation.Usage(account.ID, q, history))
+}
+
+// usageQuery returns a usage query with the times in the request.
+func (c *call) usageQuery(account petcat.AccountID, step petcat.UsageStep) (petcat.UsageQuery, error) {
+	from, err := c.time("from")
+	if err != nil {
+		return petcat.UsageQuery{}, err
+	}
+	to, err := c.time("to")
+	if err != nil {
+		return petcat.UsageQuery{}, err
+	}
+	return petcat.ParseUsageQuery(account, step, from, to, c.now)
+}
+
+// defaultTop is the number of accounts that topUsage lists by default.
+const defaultTop = 20
+
+// topUsage handles GET /usage/top: it lists the accounts with the most requests or refusals.
+func (a *API) topUsage(c *call) error {
+	by := cmp.Or(c.query("by"), "requests")
+	if by != "requests" && by != "refused" {
+		return petcat.Errorf(petcat.CodeInvalidField, "by must be requests or refused")
+	}
+	q, err := c.usageQuery(petcat.AllAccounts, petcat.UsageByDay)
+	if err != nil {
+		return err
+	}
+	limit, err := c.limit(defaultTop)
+	if err != nil {
+		return err
+	}
+	top, err := a.Store.TopAccounts(c.ctx(), petcat.TopQuery{
+		From:      q.From,
+		To:        q.To,
+		ByRefused: by == "refused",
+		Limit:     limit,
+	})
+	if err != nil {
+		return err
+	}
+	return answerAll(c, top)
+}
+
+// listRefusals handles GET /accounts/{account}/refusals.
+func (a *API) listRefusals(c *call) error {
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	refusals, err := a.Store.Refusals(c.ctx(), account.ID)
+	if err != nil {
+		return err
+	}
+	return answerAll(c, refusals)
+}

@@ -1,0 +1,94 @@
+package management_test
+
+import (
+	"testing"
+
+	"petcat"
+)
+
+// counts are a part of the usage counts as the API shows them.
+type counts struct {
+	Requests      int64
+	MinuteRefused int64 `json:"minute_refused"`
+}
+
+// addUsage adds 7 requests and 3 refusals of the account acct_1 and its key.
+func (s *service) addUsage() {
+	s.t.Helper()
+	must(s.t, s.store.AddUsage(s.t.Context(), petcat.UsageBatch{
+		Node:   "a",
+		Number: 1,
+		SeenAt: noon,
+		Counts: []petcat.UsageCount{{
+			Account:     1,
+			Hour:        noon.Unix() / 3600,
+			UsageCounts: petcat.UsageCounts{Requests: 7, MinuteRefused: 3},
+		}},
+		Refusals: []petcat.Refusal{{
+			Account:   1,
+			Key:       1,
+			Operation: petcat.OpListCategories,
+			Code:      petcat.CodeRateLimitExceeded,
+			Status:    429,
+			Count:     3,
+			First:     noon,
+			Last:      noon,
+			RequestID: "r",
+		}},
+	}))
+}
+
+func TestGetUsage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.acme(`{}`)
+	s.addUsage()
+	type usage struct {
+		Account string
+		Total   counts
+	}
+	want := usage{Account: "acct_1", Total: counts{Requests: 7, MinuteRefused: 3}}
+	for _, query := range []string{"", "?by=hour", "?by=hour&from=2027-03-14", "?from=7d"} {
+		wantEqual(t, query, want, decode[usage](t, s.get("/accounts/acme/usage"+query)))
+	}
+	for _, wrong := range []string{
+		"by=week", "from=tomorrow", "to=tomorrow", "from=2027-03-14&to=2027-03-14", "by=hour&from=2027-01-01",
+	} {
+		s.rejected(400, "invalid_field", "GET", "/accounts/acme/usage?"+wrong, "")
+	}
+}
+
+func TestTopUsage(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.acme(`{}`)
+	s.addUsage()
+	type top struct {
+		Account       string
+		Name          string
+		Requests      int64
+		MinuteRefused int64 `json:"minute_refused"`
+	}
+	want := []top{{"acct_1", "acme", 7, 3}}
+	for _, query := range []string{"", "?by=refused", "?limit=1"} {
+		wantEqual(t, query, want, decode[[]top](t, s.get("/usage/top"+query)))
+	}
+	for _, wrong := range []string{"by=bytes", "limit=0", "from=tomorrow"} {
+		s.rejected(400, "invalid_field", "GET", "/usage/top?"+wrong, "")
+	}
+}
+
+func TestListRefusals(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.acme(`{}`)
+	s.addUsage()
+	type refusal struct {
+		Key       string
+		Operation string
+		Code      string
+		Count     int64
+	}
+	want := []refusal{{"key_1", "listCategories", "rate_limit_exceeded", 3}}
+	wantEqual(t, "the refusals", want, decode[[]refusal](t, s.get("/accounts/acme/refusals")))
+}
