@@ -82,8 +82,6 @@ type Session struct {
 	Account   Account      // the customer's account as it is now; zero for an operator
 	CreatedAt time.Time
 	SeenAt    time.Time // of the last recorded request
-	// Unverified is true if the store was unavailable and only an earlier request was verified.
-	Unverified bool
 }
 
 // Subject returns the operator or account that is signed in.

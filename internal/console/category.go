@@ -112,9 +112,6 @@ func (x *exchange) originate(all []categoryView) error {
 	for i, c := range all {
 		ids[i] = c.ID
 	}
-	if x.Session.Unverified {
-		return nil
-	}
 	origins, err := x.Store.CategoryOrigins(x.R.Context(), ids)
 	for _, o := range origins {
 		all[slices.Index(ids, o.Category)].Origin = o

@@ -7,9 +7,8 @@
 // the actor, so each change is in the audit log. It imports no store.
 //
 // An operator signs in with a one-time link ([SignInLink]). Each request must be sent to a name
-// of this console; a change must also come from a page of the console, and from an admin. While
-// the store is unavailable, sign-ins and changes fail; operators who were signed in
-// just before see the data in the node's memory.
+// of this console; a change must also come from a page of the console, and from an admin. Sessions
+// are in the store: while it is unavailable, every page answers 503.
 package console
 
 import (
@@ -18,7 +17,6 @@ import (
 	"html/template"
 	"net/http"
 	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,15 +86,12 @@ var embedded embed.FS
 func New(o Options) *Console {
 	c := &Console{Options: o}
 	c.site = pages.New(pages.Site{
-		Options: o.Options, Realm: petcat.OperatorRealm, Store: &sessions{Store: o.Store, clock: o.Clock, seen: make(map[petcat.TokenHash]seen)},
+		Options: o.Options, Realm: petcat.OperatorRealm, Store: o.Store,
 		Cookie: "petcat-console", CookieLife: petcat.SessionLife, Path: base, Templates: embedded, Notices: notices,
 		MaxForm: 256 << 10, // far above the largest form, a category with a long description
 		Functions: template.FuncMap{
 			"site":    func() string { return "petcat console" },
 			"version": func() string { return o.Version },
-			"outage": func() []Part {
-				return slices.DeleteFunc(slices.Clone(o.Parts()), func(p Part) bool { return p.Problem == "" })
-			},
 		},
 		CheckHost: func(host string) error {
 			if !o.OwnName(host) {
@@ -243,9 +238,6 @@ func withForm(page, change handle, field string) handle {
 // mayChange returns a handler for operators who may make changes.
 func mayChange(next handle) handle {
 	return func(x *exchange) error {
-		if x.Session.Unverified {
-			return petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be changed while the database is unavailable; try again later")
-		}
 		if !x.Session.Role.Changes() {
 			return petcat.Errorf(petcat.CodeForbidden, "a viewer cannot change anything; ask an admin")
 		}

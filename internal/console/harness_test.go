@@ -23,7 +23,7 @@ type service struct {
 	parts   []Part
 }
 
-// awayStore is a store that can be unavailable to sessions and lists of accounts.
+// awayStore is a store that can be unavailable to sessions.
 type awayStore struct {
 	Store
 
@@ -35,13 +35,6 @@ func (s *awayStore) FindSession(ctx context.Context, realm petcat.Realm, session
 		return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
 	}
 	return s.Store.FindSession(ctx, realm, session)
-}
-
-func (s *awayStore) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error) {
-	if s.away {
-		return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
-	}
-	return s.Store.AccountPage(ctx, q)
 }
 
 // start starts a console; change may replace parts of the options.

@@ -79,9 +79,7 @@ func overview(x *exchange) error {
 		v.Ready = v.Ready && part.Problem == ""
 	}
 	// If the store fails, the page still says what is wrong.
-	if !x.Session.Unverified {
-		v.fromStore(x)
-	}
+	v.fromStore(x)
 	if list, _, err := x.List.Current(x.R.Context(), 0); err == nil {
 		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
 	}

@@ -76,7 +76,7 @@ func (x *Exchange) findSession(cookie string) error {
 		return err
 	}
 	x.Session, x.token = found, token
-	if found.Unverified || !found.Stale(s.now()) || x.byItself() {
+	if !found.Stale(s.now()) || x.byItself() {
 		return nil
 	}
 	if err := s.Store.TouchSession(ctx, token); err != nil {
