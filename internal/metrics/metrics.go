@@ -7,6 +7,8 @@ package metrics
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -28,6 +30,7 @@ import (
 type Metrics struct {
 	build    *prometheus.GaugeVec
 	registry *prometheus.Registry
+	own      *prometheus.Registry // requests, refused and durations, which Totals reads
 	make     promauto.Factory
 
 	requests   *prometheus.CounterVec
@@ -73,6 +76,7 @@ func New(version, revision string) *Metrics {
 	)
 	m := &Metrics{
 		registry: registry,
+		own:      prometheus.NewRegistry(),
 		make:     promauto.With(registry),
 		answers:  map[answer]counters{},
 		callers:  map[string]bool{},
@@ -84,6 +88,7 @@ func New(version, revision string) *Metrics {
 	m.deprecated = m.newCounters("petcat_deprecated_requests_total", "operation", "account")
 	m.admitted = m.newCounters("petcat_admitted_total").WithLabelValues()
 	m.refused = m.newRefused()
+	m.own.MustRegister(m.requests, m.durations)
 	m.bans = m.newCounters("petcat_bans_total", "mode")
 	m.groups = m.newHistograms("petcat_commit_group_size", groupBuckets()).WithLabelValues()
 	m.commits = m.newHistograms("petcat_commit_duration_seconds", durationBuckets()).WithLabelValues()
@@ -121,6 +126,7 @@ func (m *Metrics) newBuild(version, revision string) *prometheus.GaugeVec {
 // newRefused returns the counters of rejected requests.
 func (m *Metrics) newRefused() map[petcat.Code]prometheus.Counter {
 	vec := m.newCounters("petcat_refused_total", "reason")
+	m.own.MustRegister(vec)
 	refused := map[petcat.Code]prometheus.Counter{}
 	for _, code := range []petcat.Code{
 		petcat.CodeMissingAPIKey,
@@ -183,6 +189,57 @@ func (m *Metrics) count(a answer) counters {
 		m.answers[a] = c
 	}
 	return c
+}
+
+// Totals are the numbers of requests since the start.
+type Totals struct {
+	Statuses  map[int]int64         // by status
+	Reasons   map[petcat.Code]int64 // of rejected requests
+	Durations []int64               // by the buckets of [DurationBounds]; the last one has no bound
+}
+
+// DurationBounds returns the upper bounds of the buckets of durations.
+func DurationBounds() []time.Duration {
+	var bounds []time.Duration
+	for _, seconds := range durationBuckets() {
+		bounds = append(bounds, time.Duration(math.Round(seconds*float64(time.Second))))
+	}
+	return bounds
+}
+
+// Totals returns the current totals.
+func (m *Metrics) Totals() (Totals, error) {
+	m.mu.Lock() // each request is in all totals, or in none
+	families, err := m.own.Gather()
+	m.mu.Unlock()
+	if err != nil {
+		return Totals{}, fmt.Errorf("read the metrics of requests: %w", err)
+	}
+	t := Totals{
+		Statuses:  map[int]int64{},
+		Reasons:   map[petcat.Code]int64{},
+		Durations: make([]int64, len(durationBuckets())+1),
+	}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			label := series.GetLabel()[0].GetValue() // the first by name
+			switch family.GetName() {
+			case "petcat_requests_total":
+				status, _ := strconv.Atoi(label) // count made it
+				t.Statuses[status] += int64(series.GetCounter().GetValue())
+			case "petcat_refused_total":
+				t.Reasons[petcat.Code(label)] = int64(series.GetCounter().GetValue())
+			case "petcat_request_duration_seconds":
+				var below uint64
+				for i, bucket := range series.GetHistogram().GetBucket() {
+					t.Durations[i] += int64(bucket.GetCumulativeCount() - below)
+					below = bucket.GetCumulativeCount()
+				}
+				t.Durations[len(t.Durations)-1] += int64(series.GetHistogram().GetSampleCount() - below)
+			}
+		}
+	}
+	return t, nil
 }
 
 // Deprecated counts a request for a deprecated operation.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"regexp"
@@ -90,6 +91,35 @@ func TestCounts(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
+	}
+}
+
+// TestTotals: the totals are the sums of the time series of all operations.
+func TestTotals(t *testing.T) {
+	m := metrics.New("1.2.3", "abc")
+	m.Request(petcat.OpListCategories, 200, "", true, 250*time.Microsecond)
+	m.Request(petcat.OpCreateCategory, 200, "", true, 251*time.Microsecond)
+	m.Request(petcat.OpListCategories, 429, petcat.CodeKeyBanned, false, 100*time.Microsecond)
+	m.Request("", 401, petcat.CodeInvalidAPIKey, false, time.Minute)
+	m.Request("", 503, petcat.CodeServiceUnavailable, false, 2500*time.Millisecond)
+
+	got, err := m.Totals()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps.DeleteFunc(got.Statuses, func(_ int, n int64) bool { return n == 0 })
+	maps.DeleteFunc(got.Reasons, func(_ petcat.Code, n int64) bool { return n == 0 })
+	want := metrics.Totals{
+		Statuses:  map[int]int64{200: 2, 401: 1, 429: 1, 503: 1},
+		Reasons:   map[petcat.Code]int64{petcat.CodeInvalidAPIKey: 1, petcat.CodeKeyBanned: 1},
+		Durations: []int64{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("totals (-want +got):\n%s", diff)
+	}
+	bounds := metrics.DurationBounds()
+	if len(bounds) != 14 || bounds[1] != 250*time.Microsecond || bounds[13] != 2500*time.Millisecond {
+		t.Errorf("the bounds are %v", bounds)
 	}
 }
 
