@@ -15,75 +15,102 @@ type accountsView struct {
 	Next     *petcat.AccountSummary
 }
 
-func accounts(x *exchange) (err error) {
-	v := accountsView{Sort: x.Value("sort")}
+func (c *Console) accounts(x *pages.Exchange) error {
+	switch sort := x.Value("sort"); sort {
+	case "requests", "refusals":
+		return c.largestAccounts(x, sort)
+	default:
+		return c.accountsByName(x)
+	}
+}
+
+// accountsByName shows a page of all accounts.
+func (c *Console) accountsByName(x *pages.Exchange) error {
 	q := petcat.AccountQuery{Limit: pages.Size + 1}
-	if after, isID := petcat.ParseAccountRef(x.Value("after")); isID {
-		last, err := x.Store.FindAccount(x.R.Context(), after.String())
+	after, paged := petcat.ParseAccountRef(x.Value("after"))
+	if paged {
+		last, err := c.Store.FindAccount(x.R.Context(), after.String())
 		if err != nil {
 			return err
 		}
-		q.After, v.Paged = petcat.AccountCursor{Name: last.Name, ID: last.ID}, true
+		q.After = petcat.AccountCursor{Name: last.Name, ID: last.ID}
 	}
-	if v.Sort == "requests" || v.Sort == "refusals" {
-		v.Accounts, err = x.largest(v.Sort == "refusals")
-	} else {
-		v.Accounts, err = x.accounts(q)
-	}
+	all, err := c.accountPage(x, q)
 	if err != nil {
 		return err
 	}
-	v.Accounts, v.Next = pages.Cut(v.Accounts)
-	return x.Render("accounts", pages.View{Title: "Accounts", Section: "accounts", Data: v})
+	page, next := pages.Cut(all)
+	return showAccounts(x, accountsView{
+		Accounts: page,
+		Paged:    paged,
+		Next:     next,
+	})
 }
 
-// accounts returns a page of accounts by name.
-func (x *exchange) accounts(q petcat.AccountQuery) ([]petcat.AccountSummary, error) {
-	page, err := x.Store.AccountPage(x.R.Context(), q)
+// largestAccounts shows the accounts with the most requests or refusals today.
+func (c *Console) largestAccounts(x *pages.Exchange, sort string) error {
+	top, err := c.Store.TopAccounts(x.R.Context(), petcat.TopQuery{
+		From:      petcat.UsageByDay.Floor(c.now()),
+		To:        c.now(),
+		ByRefused: sort == "refusals",
+		Limit:     pages.Size,
+	})
+	if err != nil {
+		return err
+	}
+	ids := make([]petcat.AccountID, len(top))
+	for i, u := range top {
+		ids[i] = u.Account
+	}
+	all, err := c.Store.AccountSummaries(x.R.Context(), ids)
+	if err != nil {
+		return err
+	}
+	return showAccounts(x, accountsView{Sort: sort, Accounts: all})
+}
+
+func showAccounts(x *pages.Exchange, v accountsView) error {
+	return x.Render("accounts", pages.View{
+		Title:   "Accounts",
+		Section: "accounts",
+		Data:    v,
+	})
+}
+
+// accountPage returns a page of accounts with their numbers.
+func (c *Console) accountPage(x *pages.Exchange, q petcat.AccountQuery) ([]petcat.AccountSummary, error) {
+	page, err := c.Store.AccountPage(x.R.Context(), q)
 	if err != nil {
 		return nil, err
 	}
-	return summaries(x, page, func(a petcat.Account) petcat.AccountID { return a.ID })
-}
-
-// summaries returns the account of each row.
-func summaries[T any](x *exchange, rows []T, of func(T) petcat.AccountID) ([]petcat.AccountSummary, error) {
-	ids := make([]petcat.AccountID, len(rows))
-	for i, row := range rows {
-		ids[i] = of(row)
+	ids := make([]petcat.AccountID, len(page))
+	for i, a := range page {
+		ids[i] = a.ID
 	}
-	return x.Store.AccountSummaries(x.R.Context(), ids)
-}
-
-// largest returns the accounts with the most requests or refusals today.
-func (x *exchange) largest(byRefused bool) ([]petcat.AccountSummary, error) {
-	q := petcat.TopQuery{From: petcat.UsageByDay.Floor(x.now()), To: x.now(), ByRefused: byRefused, Limit: pages.Size}
-	top, err := x.Store.TopAccounts(x.R.Context(), q)
-	if err != nil {
-		return nil, err
-	}
-	return summaries(x, top, func(u petcat.AccountUsage) petcat.AccountID { return u.Account })
+	return c.Store.AccountSummaries(x.R.Context(), ids)
 }
 
 // subscription parses the plan and the quotas of a form.
-func (x *exchange) subscription() (petcat.Subscription, error) {
-	perMinute, perDay, err := x.numbers()
+func subscription(x *pages.Exchange) (petcat.Subscription, error) {
+	perMinute, perDay, err := quotas(x)
 	if err != nil {
 		return petcat.Subscription{}, err
 	}
 	return petcat.ParseSubscription(x.Value("plan"), perMinute, perDay)
 }
 
-// numbers parses the quotas of the Enterprise plan.
-func (x *exchange) numbers() (perMinute, perDay int64, err error) {
-	if perMinute, err = x.number("per_minute", "the quota per minute"); err == nil {
-		perDay, err = x.number("per_day", "the quota per day")
+// quotas parses the quotas of the Enterprise plan.
+func quotas(x *pages.Exchange) (perMinute, perDay int64, err error) {
+	perMinute, err = number(x, "per_minute", "the quota per minute")
+	if err != nil {
+		return 0, 0, err
 	}
+	perDay, err = number(x, "per_day", "the quota per day")
 	return perMinute, perDay, err
 }
 
-func createAccount(x *exchange) error {
-	subscription, err := x.subscription()
+func (c *Console) createAccount(x *pages.Exchange) error {
+	plan, err := subscription(x)
 	if err != nil {
 		return err
 	}
@@ -95,12 +122,14 @@ func createAccount(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	made, err := x.Store.CreateAccount(x.R.Context(), by, name, subscription)
+	made, err := c.Store.CreateAccount(x.R.Context(), by, name, plan)
 	if err != nil {
 		return err
 	}
-	return x.Made("accounts/"+made.Value.ID.String(), made.Replayed, "account")
+	return x.Made(accountPath(made.Value.ID), made.Replayed, "account")
 }
+
+func accountPath(id petcat.AccountID) string { return "accounts/" + id.String() }
 
 // accountView is an account with a page of its keys.
 type accountView struct {
@@ -112,66 +141,91 @@ type accountView struct {
 }
 
 // findAccount returns the account in the path.
-func findAccount(x *exchange) (petcat.Account, error) {
+func (c *Console) findAccount(x *pages.Exchange) (petcat.Account, error) {
 	id, isID := petcat.ParseAccountRef(x.R.PathValue("account"))
 	if !isID {
 		return petcat.Account{}, pages.NotFound()
 	}
-	return x.Store.FindAccount(x.R.Context(), id.String())
+	return c.Store.FindAccount(x.R.Context(), id.String())
 }
 
-func account(x *exchange, a petcat.Account) (err error) {
-	v := accountView{Account: a, Windows: x.Windows(x.Limiter, a)}
-	if v.KeyList, err = x.KeyList(a.ID); err != nil {
-		return err
-	}
-	if v.Refused, err = x.Store.Refusals(x.R.Context(), a.ID); err != nil {
-		return err
-	}
-	return x.Render("account", pages.View{Title: a.Name, Section: "accounts", Data: v})
-}
-
-func changePlan(x *exchange, a petcat.Account) error {
-	subscription, err := x.subscription()
+func (c *Console) account(x *pages.Exchange) error {
+	a, err := c.findAccount(x)
 	if err != nil {
 		return err
 	}
-	by, err := x.Author()
+	keys, err := x.KeyList(a.ID)
 	if err != nil {
 		return err
 	}
-	edited, err := x.Store.EditAccount(x.R.Context(), by, a.ID, petcat.EditPlan(subscription))
+	refused, err := c.Store.Refusals(x.R.Context(), a.ID)
 	if err != nil {
 		return err
 	}
-	return x.Made("accounts/"+a.ID.String(), edited.Replayed, "plan")
-}
-
-func confirmClose(x *exchange, a petcat.Account) error {
-	return x.Confirm("accounts", pages.Confirmation{
-		Question:    "Close the account " + pages.Isolate(a.Name) + " (" + a.ID.String() + ")?",
-		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. This cannot be undone. The name becomes free.",
-		Action:      "accounts/" + a.ID.String() + "/close", Button: "Close the account", Back: "accounts/" + a.ID.String(), Typed: a.Name,
+	return x.Render("account", pages.View{
+		Title:   a.Name,
+		Section: "accounts",
+		Data: accountView{
+			KeyList: keys,
+			Account: a,
+			Windows: x.Windows(c.Limiter, a),
+			Refused: refused,
+		},
 	})
 }
 
-func closeAccount(x *exchange, a petcat.Account) error {
-	if x.Value("typed") != strings.TrimSpace(a.Name) {
-		return petcat.Errorf(petcat.CodeInvalidField, "the typed text is not the account's name, so nothing was changed")
+func (c *Console) changePlan(x *pages.Exchange) error {
+	a, err := c.findAccount(x)
+	if err != nil {
+		return err
+	}
+	plan, err := subscription(x)
+	if err != nil {
+		return err
 	}
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	closed, err := x.Store.CloseAccount(x.R.Context(), by, a.ID)
+	edited, err := c.Store.EditAccount(x.R.Context(), by, a.ID, petcat.EditPlan(plan))
 	if err != nil {
 		return err
 	}
-	return x.Made("accounts/"+a.ID.String(), closed.Replayed, "closed")
+	return x.Made(accountPath(a.ID), edited.Replayed, "plan")
 }
 
-// id parses a numeric id, 0 for none.
-func id(text string) int64 {
-	n, _ := petcat.ParseID(text)
-	return n
+func (c *Console) confirmClose(x *pages.Exchange) error {
+	a, err := c.findAccount(x)
+	if err != nil {
+		return err
+	}
+	return x.Confirm("accounts", pages.Confirmation{
+		Question: "Close the account " + pages.Isolate(a.Name) + " (" + a.ID.String() + ")?",
+		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. " +
+			"This cannot be undone. The name becomes free.",
+		Action: accountPath(a.ID) + "/close",
+		Button: "Close the account",
+		Back:   accountPath(a.ID),
+		Typed:  a.Name,
+	})
+}
+
+func (c *Console) closeAccount(x *pages.Exchange) error {
+	a, err := c.findAccount(x)
+	if err != nil {
+		return err
+	}
+	if x.Value("typed") != strings.TrimSpace(a.Name) {
+		return petcat.Errorf(petcat.CodeInvalidField,
+			"the typed text is not the account's name, so nothing was changed")
+	}
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	closed, err := c.Store.CloseAccount(x.R.Context(), by, a.ID)
+	if err != nil {
+		return err
+	}
+	return x.Made(accountPath(a.ID), closed.Replayed, "closed")
 }

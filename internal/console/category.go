@@ -39,8 +39,8 @@ const (
 	searchPiece    = 1_000
 )
 
-func categories(x *exchange) error {
-	list, _, err := x.List.Current(x.R.Context(), 0)
+func (c *Console) categories(x *pages.Exchange) error {
+	list, _, err := c.List.Current(x.R.Context(), 0)
 	if err != nil {
 		return err
 	}
@@ -49,11 +49,16 @@ func categories(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	v.Total, v.Paged = list.Count(), after != 0
-	if err := x.originate(v.Categories); err != nil {
+	v.Total = list.Count()
+	v.Paged = after != 0
+	if err := c.addOrigins(x, v.Categories); err != nil {
 		return err
 	}
-	return x.Render("categories", pages.View{Title: "Categories", Section: "categories", Data: v})
+	return x.Render("categories", pages.View{
+		Title:   "Categories",
+		Section: "categories",
+		Data:    v,
+	})
 }
 
 // searchCategories returns a page of the categories after an id whose names contain a text,
@@ -86,57 +91,72 @@ func searchCategories(list *catalog.Snapshot, text string, after petcat.Category
 	return v, nil
 }
 
-// findCategory returns the category in the path.
-func findCategory(x *exchange) (categoryView, error) {
-	var c categoryView
-	list, _, err := x.List.Current(x.R.Context(), 0)
+// findCategory returns the category in the path, without its origin.
+func (c *Console) findCategory(x *pages.Exchange) (categoryView, error) {
+	list, _, err := c.List.Current(x.R.Context(), 0)
 	if err != nil {
-		return c, err
+		return categoryView{}, err
 	}
-	object, version, found := list.Category(petcat.CategoryID(id(x.R.PathValue("category"))))
+	object, etag, found := list.Category(petcat.CategoryID(id(x.R.PathValue("category"))))
 	if !found {
-		return c, petcat.NoSuchCategory()
+		return categoryView{}, petcat.NoSuchCategory()
 	}
-	if err := json.Unmarshal(object, &c); err != nil {
-		return c, fmt.Errorf("read a category of the catalog: %w", err)
+	var v categoryView
+	if err := json.Unmarshal(object, &v); err != nil {
+		return categoryView{}, fmt.Errorf("read a category of the catalog: %w", err)
 	}
-	c.Version = strings.Trim(version, `"`)
-	one := []categoryView{c}
-	err = x.originate(one)
-	return one[0], err
+	v.Version = strings.Trim(etag, `"`)
+	return v, nil
 }
 
-// originate adds the origin of each category.
-func (x *exchange) originate(all []categoryView) error {
+// addOrigins adds the origin of each category.
+func (c *Console) addOrigins(x *pages.Exchange, all []categoryView) error {
 	ids := make([]petcat.CategoryID, len(all))
-	for i, c := range all {
-		ids[i] = c.ID
+	for i, v := range all {
+		ids[i] = v.ID
 	}
-	origins, err := x.Store.CategoryOrigins(x.R.Context(), ids)
+	origins, err := c.Store.CategoryOrigins(x.R.Context(), ids)
+	if err != nil {
+		return err
+	}
 	for _, o := range origins {
 		all[slices.Index(ids, o.Category)].Origin = o
 	}
-	return err
+	return nil
 }
 
-func category(x *exchange, c categoryView) error {
-	return x.Render("category", pages.View{Title: c.Name, Section: "categories", Data: c})
+func (c *Console) category(x *pages.Exchange) error {
+	v, err := c.findCategory(x)
+	if err != nil {
+		return err
+	}
+	one := []categoryView{v}
+	if err := c.addOrigins(x, one); err != nil {
+		return err
+	}
+	return x.Render("category", pages.View{
+		Title:   v.Name,
+		Section: "categories",
+		Data:    one[0],
+	})
 }
 
 // lineFeeds replaces line breaks by LF, as browsers do in a textarea. They send CR LF.
 var lineFeeds = strings.NewReplacer("\r\n", "\n", "\r", "\n") //nolint:gochecknoglobals // a constant
 
 // texts returns the name and the description of a form, nil for an empty description.
-func (x *exchange) texts() (name, description *string) {
-	n, d := x.Value("name"), lineFeeds.Replace(x.R.Form.Get("description"))
-	if d == "" {
-		return &n, nil
+func texts(x *pages.Exchange) (name string, description *string) {
+	name = x.Value("name")
+	text := lineFeeds.Replace(x.R.Form.Get("description"))
+	if text == "" {
+		return name, nil
 	}
-	return &n, &d
+	return name, &text
 }
 
-func createCategory(x *exchange) error {
-	asked, err := petcat.ParseNewCategory(x.texts())
+func (c *Console) createCategory(x *pages.Exchange) error {
+	name, description := texts(x)
+	asked, err := petcat.ParseNewCategory(&name, description)
 	if err != nil {
 		return err
 	}
@@ -144,7 +164,7 @@ func createCategory(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.Store.CreateCategory(x.R.Context(), petcat.CreateCategory{
+	created, err := c.Store.CreateCategory(x.R.Context(), petcat.CreateCategory{
 		By:             by.Actor,
 		New:            asked,
 		IdempotencyKey: by.Key,
@@ -159,64 +179,96 @@ func categoryPath(id petcat.CategoryID) string {
 	return "categories/" + strconv.FormatInt(int64(id), 10)
 }
 
-func updateCategory(x *exchange, c categoryView) error {
+func (c *Console) updateCategory(x *pages.Exchange) error {
+	v, err := c.findCategory(x)
+	if err != nil {
+		return err
+	}
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	name, description := x.texts()
-	remove := description == nil
-	// Only changed fields are written: a form loses blanks around a name, and the kind of line breaks.
-	sameName := *name == strings.TrimSpace(c.Name)
-	sameDescription := description == nil && c.Description == nil ||
-		description != nil && c.Description != nil && *description == lineFeeds.Replace(*c.Description)
-	if x.Value("version") != c.Version {
-		if sameName && sameDescription {
-			return x.GoTo(categoryPath(c.ID), "repeated") // the form was sent before
+	patch, changed, err := v.parsePatch(x)
+	if err != nil {
+		return err
+	}
+	if x.Value("version") != v.Version {
+		if !changed {
+			return x.GoTo(categoryPath(v.ID), "repeated") // the form was sent before
 		}
 		return petcat.Errorf(petcat.CodePreconditionFailed,
 			"the category has changed since you opened this page, and its name is now %q; "+
-				"to overwrite it with your text, save again", c.Name)
+				"to overwrite it with your text, save again", v.Name)
 	}
-	if sameName {
-		name = nil
-	}
-	if sameDescription {
-		description = nil
-	}
-	patch, err := petcat.ParseCategoryPatch(name, description, remove)
+	_, err = c.Store.UpdateCategory(x.R.Context(), petcat.UpdateCategory{
+		ID:    v.ID,
+		By:    by.Actor,
+		Patch: patch,
+		Expected: &petcat.Category{
+			ID:          v.ID,
+			Name:        v.Name,
+			Description: v.Description,
+		},
+	})
 	if err != nil {
 		return err
 	}
-	shown := petcat.Category{ID: c.ID, Name: c.Name, Description: c.Description}
-	_, err = x.Store.UpdateCategory(x.R.Context(), petcat.UpdateCategory{
-		ID:       c.ID,
-		By:       by.Actor,
-		Patch:    patch,
-		Expected: &shown,
-	})
-	return x.Done(err, categoryPath(c.ID), "updated")
+	return x.GoTo(categoryPath(v.ID), "updated")
 }
 
-func confirmDelete(x *exchange, c categoryView) error {
+// parsePatch returns the texts of a form that differ from the category, and reports whether any does.
+// Others are not written: a form loses blanks around a name, and the kind of line breaks.
+func (v categoryView) parsePatch(x *pages.Exchange) (patch petcat.CategoryPatch, changed bool, err error) {
+	name, description := texts(x)
+	newName, newDescription := &name, description
+	if name == strings.TrimSpace(v.Name) {
+		newName = nil
+	}
+	if sameDescription(description, v.Description) {
+		newDescription = nil
+	}
+	remove := description == nil && v.Description != nil
+	patch, err = petcat.ParseCategoryPatch(newName, newDescription, remove)
+	return patch, newName != nil || newDescription != nil || remove, err
+}
+
+// sameDescription reports whether the description of a form is the one that is stored.
+func sameDescription(sent, stored *string) bool {
+	if sent == nil || stored == nil {
+		return sent == stored
+	}
+	return *sent == lineFeeds.Replace(*stored)
+}
+
+func (c *Console) confirmDelete(x *pages.Exchange) error {
+	v, err := c.findCategory(x)
+	if err != nil {
+		return err
+	}
 	return x.Confirm("categories", pages.Confirmation{
-		Question:    "Delete the category " + pages.Isolate(c.Name) + "?",
-		Consequence: "It disappears from all lists. This cannot be undone, and its id is never reused. A category with pets cannot be deleted.",
-		Action:      categoryPath(c.ID) + "/delete", Button: "Delete the category", Back: categoryPath(c.ID),
+		Question: "Delete the category " + pages.Isolate(v.Name) + "?",
+		Consequence: "It disappears from all lists. This cannot be undone, and its id is never reused. " +
+			"A category with pets cannot be deleted.",
+		Action: categoryPath(v.ID) + "/delete",
+		Button: "Delete the category",
+		Back:   categoryPath(v.ID),
 	})
 }
 
-func deleteCategory(x *exchange) error {
+func (c *Console) deleteCategory(x *pages.Exchange) error {
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	c, err := findCategory(x)
-	if err == nil {
-		err = x.Store.DeleteCategory(x.R.Context(), petcat.DeleteCategory{ID: c.ID, By: by.Actor})
-	}
+	err = c.Store.DeleteCategory(x.R.Context(), petcat.DeleteCategory{
+		ID: petcat.CategoryID(id(x.R.PathValue("category"))),
+		By: by.Actor,
+	})
 	if petcat.CodeOf(err) == petcat.CodeNotFound && by.Key != "" {
 		return x.GoTo("categories", "repeated") // the form was sent before
 	}
-	return x.Done(err, "categories", "deleted")
+	if err != nil {
+		return err
+	}
+	return x.GoTo("categories", "deleted")
 }

@@ -16,7 +16,6 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
 	"strconv"
 	"strings"
 	"time"
@@ -27,15 +26,6 @@ import (
 	"petcat/internal/pages"
 )
 
-// Store is the part of the store that the console uses.
-type Store interface {
-	pages.Store
-	petcat.ManagementStore
-	petcat.CategoryStore
-	petcat.OperatorStore
-	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
-}
-
 // List is the list of categories as the API returns it.
 type List interface {
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
@@ -43,8 +33,9 @@ type List interface {
 
 // Part is a part of the node with its problem, "" if it is healthy.
 type Part struct {
-	Name, Problem string
-	Since         time.Time // of the problem; zero if unknown
+	Name    string
+	Problem string
+	Since   time.Time // of the problem; zero if unknown
 }
 
 // Options for a [Console].
@@ -86,22 +77,42 @@ var embedded embed.FS
 func New(o Options) *Console {
 	c := &Console{Options: o}
 	c.site = pages.New(pages.Site{
-		Options: o.Options, Realm: petcat.OperatorRealm, Store: o.Store,
-		Cookie: "petcat-console", CookieLife: petcat.SessionLife, Path: base, Templates: embedded, Notices: notices,
-		MaxForm: 256 << 10, // far above the largest form, a category with a long description
+		Options:    o.Options,
+		Realm:      petcat.OperatorRealm,
+		Cookie:     "petcat-console",
+		CookieLife: petcat.SessionLife,
+		Path:       base,
+		MaxForm:    256 << 10, // far above the largest form, a category with a long description
+		Templates:  embedded,
 		Functions: template.FuncMap{
 			"site":    func() string { return "petcat console" },
 			"version": func() string { return o.Version },
 		},
-		CheckHost: func(host string) error {
-			if !o.OwnName(host) {
-				return petcat.Errorf(petcat.CodeForbidden, "call the console by localhost, by its IP address, or by the name in --console-url")
-			}
-			return nil
-		},
+		Notices:   notices(),
+		CheckHost: c.checkHost,
+		Admit:     func(petcat.Session) error { return nil },
+		MayChange: mayChange,
+		Pages:     c.pages(),
+		Forms:     c.forms(),
 	})
-	c.routes()
 	return c
+}
+
+// checkHost rejects hosts that are no name of this console.
+func (c *Console) checkHost(host string) error {
+	if c.OwnName(host) {
+		return nil
+	}
+	return petcat.Errorf(petcat.CodeForbidden,
+		"call the console by localhost, by its IP address, or by the name in --console-url")
+}
+
+// mayChange rejects viewers.
+func mayChange(s petcat.Session) error {
+	if s.Role.Changes() {
+		return nil
+	}
+	return petcat.Errorf(petcat.CodeForbidden, "a viewer cannot change anything; ask an admin")
 }
 
 // SignInLink returns an operator's sign-in link. The token is in the fragment, which browsers
@@ -116,131 +127,40 @@ func (c *Console) now() time.Time { return c.Clock.Read().Time() }
 // ServeHTTP implements [http.Handler].
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.site.ServeHTTP(w, r) }
 
-func (c *Console) routes() {
-	account, key, category := on(findAccount, account), on(findKey, key), on(findCategory, category)
-	closing, deleting := on(findAccount, confirmClose), on(findCategory, confirmDelete)
-	for pattern, page := range map[string]handle{
-		"GET {$}":                           overview,
-		"GET history.json":                  charts,
-		"POST find":                         find,
-		"GET accounts":                      accounts,
-		"GET accounts/{account}":            account,
-		"GET accounts/{account}/close":      mayChange(closing),
-		"GET keys/{key}":                    key,
-		"GET keys/{key}/revoke":             mayChange(on(findKey, confirmRevoke)),
-		"GET bans":                          bans,
-		"GET requests":                      requests,
-		"GET categories":                    categories,
-		"GET categories/{category}":         category,
-		"GET categories/{category}/delete":  mayChange(deleting),
-		"GET audit":                         audit,
-		"GET usage":                         usage,
-		"GET usage.csv":                     usageCSV,
-		"GET usage.json":                    usageChart,
-		"GET accounts/{account}/usage":      usage,
-		"GET accounts/{account}/usage.csv":  usageCSV,
-		"GET accounts/{account}/usage.json": usageChart,
-		"GET settings":                      settings,
-		"GET nodes":                         nodes,
-		"GET operators":                     operators,
-		"GET operators/{operator}/remove":   mayChange(on(findOperator, confirmRemove)),
-		"GET backups":                       backups,
-		"GET ":                              func(*exchange) error { return pages.NotFound() },
-	} {
-		c.handle(pattern, false, page)
+// notices returns the notices that are shown after a change.
+func notices() map[string]string {
+	return map[string]string{
+		"account":  "The account was created.",
+		"plan":     "The plan was changed. It applies within a second.",
+		"closed":   "The account was closed, and its keys were revoked.",
+		"disabled": "The key was disabled.",
+		"enabled":  "The key was enabled.",
+		"lifted":   "The ban was lifted.",
+		"category": "The category was created.",
+		"updated":  "The category was changed.",
+		"deleted":  "The category was deleted.",
+		"approved": "The request was approved. The plan applies within a second.",
+		"declined": "The request was declined.",
+		"removed":  "The operator was removed.",
 	}
-	for pattern, change := range map[string]handle{
-		"POST accounts":                     withForm(accounts, createAccount, "plan"),
-		"POST accounts/{account}/plan":      withForm(account, on(findAccount, changePlan), "plan"),
-		"POST accounts/{account}/close":     withForm(closing, on(findAccount, closeAccount), "typed"),
-		"POST accounts/{account}/keys":      withForm(account, on(findAccount, createKey), "expires"),
-		"POST keys/{key}/rotate":            withForm(key, on(findKey, rotateKey), ""),
-		"POST keys/{key}/disable":           withForm(key, on(findKey, changeKey(petcat.DisableKey, "disabled")), ""),
-		"POST keys/{key}/enable":            withForm(key, on(findKey, changeKey(petcat.EnableKey, "enabled")), ""),
-		"POST keys/{key}/revoke":            withForm(key, on(findKey, changeKey(petcat.RevokeKey, "revoked")), ""),
-		"POST bans/{key}/lift":              liftBan,
-		"POST requests/{request}/approve":   withForm(requests, approvePlan, ""),
-		"POST requests/{request}/decline":   withForm(requests, declinePlan, ""),
-		"POST operators":                    withForm(operators, createOperator, "name"),
-		"POST operators/{operator}/link":    on(findOperator, linkOperator),
-		"POST operators/{operator}/remove":  on(findOperator, removeOperator),
-		"POST categories":                   withForm(categories, createCategory, "name"),
-		"POST categories/{category}":        withForm(category, on(findCategory, updateCategory), ""),
-		"POST categories/{category}/delete": withForm(deleting, deleteCategory, ""),
-	} {
-		c.handle(pattern, true, mayChange(change))
-	}
-	for path, profile := range map[string]http.HandlerFunc{
-		"/debug/pprof/": pprof.Index, "/debug/pprof/profile": pprof.Profile, "/debug/pprof/symbol": pprof.Symbol,
-		"/debug/pprof/trace": pprof.Trace, // not pprof.Cmdline: the arguments may contain a password
-	} {
-		c.handle("GET "+path, false, func(x *exchange) error { profile(x.W, x.R); return nil })
-	}
-	c.site.Handle("POST sign-out-everywhere", func(x *pages.Exchange) error { return x.SignedIn(false, x.SignOutEverywhere) })
 }
 
-// handle registers a handler that needs a session, for a method and a path. change is true if the
-// handler changes something.
-func (c *Console) handle(pattern string, change bool, h handle) {
-	c.site.Handle(pattern, func(x *pages.Exchange) error {
-		return x.SignedIn(change, func() error { return h(&exchange{c, x}) })
-	})
-}
-
-// exchange is a request and its answer.
-type exchange struct {
-	*Console
-	*pages.Exchange
-}
-
-// handle answers a request, or returns an error.
-type handle func(x *exchange) error
-
-// number parses a number of the form, 0 for none.
-func (x *exchange) number(name, called string) (int64, error) {
+// number parses a number of the form, 0 for none. called is the field's name in the error.
+func number(x *pages.Exchange, name, called string) (int64, error) {
 	text := strings.ReplaceAll(x.Value(name), ",", "")
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, petcat.Errorf(petcat.CodeInvalidField, "%s must be a number (got %.50q)", called, text).In(name)
+		return 0, petcat.Errorf(petcat.CodeInvalidField,
+			"%s must be a number (got %.50q)", called, text).In(name)
 	}
 	return n, nil
 }
 
-// notices are shown after a change.
-var notices = map[string]string{ //nolint:gochecknoglobals // a constant
-	"account": "The account was created.", "plan": "The plan was changed. It applies within a second.",
-	"closed": "The account was closed, and its keys were revoked.", "disabled": "The key was disabled.",
-	"enabled": "The key was enabled.", "lifted": "The ban was lifted.",
-	"category": "The category was created.", "updated": "The category was changed.", "deleted": "The category was deleted.",
-	"approved": "The request was approved. The plan applies within a second.", "declined": "The request was declined.", "removed": "The operator was removed.",
-}
-
-// on returns a handler that is called with the object in the path.
-func on[T any](find func(*exchange) (T, error), h func(*exchange, T) error) handle {
-	return func(x *exchange) error {
-		found, err := find(x)
-		if err != nil {
-			return err
-		}
-		return h(x, found)
-	}
-}
-
-// withForm returns a handler that shows the page of a form again if the input breaks a rule. An
-// error that names no field is shown at field, or for "" at the top of the page.
-func withForm(page, change handle, field string) handle {
-	return func(x *exchange) error { return x.Again(change(x), field, func() error { return page(x) }) }
-}
-
-// mayChange returns a handler for operators who may make changes.
-func mayChange(next handle) handle {
-	return func(x *exchange) error {
-		if !x.Session.Role.Changes() {
-			return petcat.Errorf(petcat.CodeForbidden, "a viewer cannot change anything; ask an admin")
-		}
-		return next(x)
-	}
+// id parses a numeric id, 0 for none.
+func id(text string) int64 {
+	n, _ := petcat.ParseID(text)
+	return n
 }

@@ -16,61 +16,100 @@ type foundView struct {
 	Hint     string // advice if nothing was found
 }
 
+// howToSearch is the advice for a search without a result.
+const howToSearch = "Search finds accounts by id or by the beginning of their name, " +
+	"keys by id, by hint or as a whole, and a recent refusal by its X-Request-Id."
+
 // find redirects to an account or key by its id or to a key by its secret, and shows keys by their
 // hint, accounts by the beginning of their name, and refusals by their X-Request-Id. The text may
 // be a secret: it is in the body of a POST, and the page does not repeat it.
-func find(x *exchange) (err error) {
+func (c *Console) find(x *pages.Exchange) error {
 	text := x.Value("q")
 	if len(petcat.KeysIn(text)) > 0 {
-		return x.findLeaked(text)
+		return c.findLeaked(x, text)
 	}
 	if id, isID := petcat.ParseAccountRef(strings.ToLower(text)); isID {
-		return x.GoTo("accounts/"+id.String(), "")
+		return x.GoTo(accountPath(id), "")
 	}
 	if id, err := petcat.ParseKeyID(strings.ToLower(text)); err == nil {
 		return x.GoTo("keys/"+id.String(), "")
 	}
-	v := foundView{Hint: "Search finds accounts by id or by the beginning of their name, keys by id, by hint or as a whole, and a recent refusal by its X-Request-Id."}
 	if text == "" {
-		return x.found(v)
+		return showFound(x, foundView{Hint: howToSearch})
 	}
-	r, err := x.Store.FindRefusal(x.R.Context(), text)
-	if err == nil {
-		v.Refusals = append(v.Refusals, r)
-	} else if petcat.CodeOf(err) != petcat.CodeNotFound {
+	refusals, err := c.findRefusal(x, text)
+	if err != nil {
 		return err
 	}
-	if hint, err := petcat.ParseKeyHint(text); err == nil {
-		if v.Keys, err = x.Store.KeyPage(x.R.Context(), petcat.KeyQuery{Hint: hint, Limit: pages.Size}); err != nil {
-			return err
-		}
-	}
-	if v.Accounts, err = x.accounts(petcat.AccountQuery{Prefix: text, Limit: pages.Size + 1}); err != nil {
+	keys, err := c.findByHint(x, text)
+	if err != nil {
 		return err
 	}
-	v.Accounts, v.More = pages.Cut(v.Accounts)
-	return x.found(v)
+	accounts, err := c.accountPage(x, petcat.AccountQuery{
+		Prefix: text,
+		Limit:  pages.Size + 1,
+	})
+	if err != nil {
+		return err
+	}
+	accounts, more := pages.Cut(accounts)
+	return showFound(x, foundView{
+		Accounts: accounts,
+		More:     more,
+		Keys:     keys,
+		Refusals: refusals,
+		Hint:     howToSearch,
+	})
 }
 
-func (x *exchange) found(v foundView) error {
+// findRefusal returns the refusal with an X-Request-Id, if there is one.
+func (c *Console) findRefusal(x *pages.Exchange, requestID string) ([]petcat.Refusal, error) {
+	r, err := c.Store.FindRefusal(x.R.Context(), requestID)
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []petcat.Refusal{r}, nil
+}
+
+// findByHint returns the keys with a hint, none if the text cannot be a hint.
+func (c *Console) findByHint(x *pages.Exchange, text string) ([]petcat.Key, error) {
+	hint, err := petcat.ParseKeyHint(text)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the text is no hint
+	}
+	return c.Store.KeyPage(x.R.Context(), petcat.KeyQuery{
+		Hint:  hint,
+		Limit: pages.Size,
+	})
+}
+
+func showFound(x *pages.Exchange, v foundView) error {
 	return x.Render("find", pages.View{Title: "Search", Data: v})
 }
 
 // findLeaked shows the keys whose secrets are in a text.
-func (x *exchange) findLeaked(text string) error {
-	hashes, rejected := petcat.KeyHashesIn(x.Environment, text)
-	keys, err := x.Store.FindKeys(x.R.Context(), hashes)
+func (c *Console) findLeaked(x *pages.Exchange, text string) error {
+	hashes, rejected := petcat.KeyHashesIn(c.Environment, text)
+	keys, err := c.Store.FindKeys(x.R.Context(), hashes)
+	if err != nil {
+		return err
+	}
 	if len(keys) < len(hashes) {
-		rejected = petcat.Errorf(petcat.CodeInvalidAPIKey, "this service never created a key that was pasted")
+		rejected = petcat.Errorf(petcat.CodeInvalidAPIKey,
+			"this service never created a key that was pasted")
 	}
 	switch {
-	case err != nil:
-		return err
 	case rejected != nil:
-		return x.found(foundView{Keys: keys, Hint: pages.Sentence(rejected.Message)})
+		return showFound(x, foundView{
+			Keys: keys,
+			Hint: pages.Sentence(rejected.Message),
+		})
 	case len(keys) == 1:
 		return x.GoTo("keys/"+keys[0].ID.String(), "")
 	default:
-		return x.found(foundView{Keys: keys})
+		return showFound(x, foundView{Keys: keys})
 	}
 }

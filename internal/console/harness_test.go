@@ -3,13 +3,17 @@ package console
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"petcat"
 	"petcat/internal/backup"
 	"petcat/internal/config"
+	"petcat/internal/pages"
 	"petcat/internal/pagetest"
 )
 
@@ -20,30 +24,42 @@ type service struct {
 	*pagetest.Service
 
 	history *History
+	totals  Totals // of the responses so far
 	parts   []Part
 }
 
-// awayStore is a store that can be unavailable to sessions.
-type awayStore struct {
-	Store
+// awaySessions are sessions whose store can be unavailable.
+type awaySessions struct {
+	pages.Sessions
 
 	away bool
 }
 
-func (s *awayStore) FindSession(ctx context.Context, realm petcat.Realm, session petcat.TokenHash) (petcat.Session, error) {
+func (s *awaySessions) FindSession(ctx context.Context, realm petcat.Realm, session petcat.TokenHash) (petcat.Session, error) {
 	if s.away {
 		return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
 	}
-	return s.Store.FindSession(ctx, realm, session)
+	return s.Sessions.FindSession(ctx, realm, session)
 }
 
 // start starts a console; change may replace parts of the options.
 func start(t *testing.T, change ...func(*Options)) *service {
 	t.Helper()
-	s := &service{Service: pagetest.Open(t), history: NewHistory(pagetest.Noon), parts: []Part{{Name: "store"}, {Name: "limiter"}}}
+	s := &service{
+		Service: pagetest.Open(t),
+		history: NewHistory(pagetest.Noon, bounds()),
+		totals:  newTotals(),
+		parts:   []Part{{Name: "store"}, {Name: "limiter"}},
+	}
 	o := Options{
-		Options: s.Options(), Store: s.Store, List: s.List, Limiter: s.Limiter, Version: "1.2.3", Node: "N1", History: s.history,
-		Parts: func() []Part { return s.parts },
+		Options: s.Options(),
+		Store:   s.Store,
+		List:    s.List,
+		Limiter: s.Limiter,
+		Version: "1.2.3",
+		Node:    "N1",
+		History: s.history,
+		Parts:   func() []Part { return s.parts },
 		Nodes: func() []petcat.Node {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: pagetest.Noon}}
 		},
@@ -59,6 +75,39 @@ func start(t *testing.T, change ...func(*Options)) *service {
 	}
 	s.Serve(New(o), base)
 	return s
+}
+
+// bounds returns the upper bounds of three buckets of durations.
+func bounds() []time.Duration {
+	return []time.Duration{time.Millisecond, 2500 * time.Microsecond, 50 * time.Millisecond}
+}
+
+// newTotals returns totals of 0.
+func newTotals() Totals {
+	return Totals{
+		Statuses:  make(map[int]int64),
+		Reasons:   make(map[petcat.Code]int64),
+		Durations: make([]int64, len(bounds())+1),
+	}
+}
+
+// count counts responses, n of them. code is "" unless they are refusals.
+func (t *Totals) count(n int64, status int, code petcat.Code, took time.Duration) {
+	t.Statuses[status] += n
+	if code != "" {
+		t.Reasons[code] += n
+	}
+	bucket, _ := slices.BinarySearch(bounds(), took)
+	t.Durations[bucket] += n
+}
+
+// clone returns the totals as they are now.
+func (t *Totals) clone() Totals {
+	return Totals{
+		Statuses:  maps.Clone(t.Statuses),
+		Reasons:   maps.Clone(t.Reasons),
+		Durations: slices.Clone(t.Durations),
+	}
 }
 
 // link creates an operator, or another link for one, and returns the link's token.

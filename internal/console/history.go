@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +15,13 @@ const (
 	maxSteps = int(24 * time.Hour / StepLength)
 )
 
+// Totals are the numbers of this node's responses since it started.
+type Totals struct {
+	Statuses  map[int]int64         // by status
+	Reasons   map[petcat.Code]int64 // of the refusals
+	Durations []int64               // by bucket; the last one has no upper bound
+}
+
 // Step has the numbers of this node over a short time.
 type Step struct {
 	End  time.Time     `json:"end"`
@@ -28,115 +34,142 @@ type Step struct {
 	Failed  int64                 `json:"failed"`
 	Reasons map[petcat.Code]int64 `json:"reasons"` // of the refusals
 	// P50 and P99 are the 50th and 99th percentile of the durations, by the bounds of the
-	// buckets; 0 without requests. Last sets them.
+	// buckets; 0 without requests.
 	P50       time.Duration `json:"p50"`
 	P99       time.Duration `json:"p99"`
 	Unhealthy []string      `json:"unhealthy"` // the parts that were unhealthy at the end of the step
 
-	durations [15]int64 // by bucket; the last one has no upper bound
+	durations []int64 // as in Totals
 }
 
 // Requests returns the number of all responses.
 func (s *Step) Requests() int64 { return s.Good + s.Refused + s.Faulty + s.Failed }
 
-func newStep(end time.Time) Step { return Step{End: end, Reasons: map[petcat.Code]int64{}} }
-
-// quantile returns the maximum duration of a share of the requests.
-func (s *Step) quantile(share float64) (bound time.Duration) {
-	var total, below float64
-	for _, n := range s.durations {
-		total += float64(n)
+// add adds another step. Its end and its percentiles stay.
+func (s *Step) add(other Step) {
+	s.Took += other.Took
+	s.Good += other.Good
+	s.Refused += other.Refused
+	s.Faulty += other.Faulty
+	s.Failed += other.Failed
+	s.Unhealthy = append(s.Unhealthy, other.Unhealthy...)
+	if s.Reasons == nil {
+		s.Reasons = make(map[petcat.Code]int64)
 	}
-	for i, upper := range buckets() {
-		if below >= share*total {
-			break
-		}
-		below += float64(s.durations[i])
-		bound = upper
-	}
-	return bound
-}
-
-// add adds a later step.
-func (s *Step) add(later *Step) {
-	s.Took += later.Took
-	s.Good, s.Refused, s.Faulty, s.Failed = s.Good+later.Good, s.Refused+later.Refused, s.Faulty+later.Faulty, s.Failed+later.Failed
-	for i, n := range later.durations {
-		s.durations[i] += n
-	}
-	for code, n := range later.Reasons {
+	for code, n := range other.Reasons {
 		s.Reasons[code] += n
 	}
-	s.Unhealthy = append(s.Unhealthy, later.Unhealthy...)
+	if s.durations == nil {
+		s.durations = make([]int64, len(other.durations))
+	}
+	for i, n := range other.durations {
+		s.durations[i] += n
+	}
 }
 
-// buckets returns the upper bounds of the buckets of durations.
-func buckets() []time.Duration {
-	const ms = time.Millisecond
-	return []time.Duration{ms / 10, ms / 4, ms / 2, ms, 5 * ms / 2, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms, 1000 * ms, 2500 * ms}
+// quantile returns the maximum duration of a share of the requests, 0 without requests. bounds are
+// the upper bounds of the buckets.
+func (s *Step) quantile(share float64, bounds []time.Duration) (bound time.Duration) {
+	enough := share * float64(s.Requests())
+	var below float64
+	for i, n := range s.durations {
+		if below >= enough || i == len(bounds) {
+			break
+		}
+		below += float64(n)
+		bound = bounds[i]
+	}
+	return bound
 }
 
 // History keeps the steps of this node's last day in memory, so that the console needs no metrics
 // server. Use [NewHistory]. It is safe for concurrent use.
 type History struct {
+	bounds []time.Duration // of the buckets of durations
+
 	mu    sync.Mutex
-	open  Step   // guarded by mu: the current step; End is its beginning
-	steps []Step // guarded by mu, the oldest first
+	end   time.Time // guarded by mu: of the last step
+	until Totals    // guarded by mu: at the end of the last step
+	steps []Step    // guarded by mu, the oldest first
 }
 
-// NewHistory returns a history that begins now.
-func NewHistory(now time.Time) *History { return &History{open: newStep(now)} }
-
-// Count counts a response. code is "" unless it is an error.
-func (h *History) Count(status int, code petcat.Code, took time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	s := &h.open
-	switch {
-	case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
-		s.Refused++
-		s.Reasons[code]++
-	case status >= http.StatusInternalServerError:
-		s.Failed++
-	case status >= http.StatusBadRequest:
-		s.Faulty++
-	default:
-		s.Good++
-	}
-	bucket, _ := slices.BinarySearch(buckets(), took)
-	s.durations[bucket]++
+// NewHistory returns a history that begins now. bounds are the upper bounds of the buckets of
+// [Totals].
+func NewHistory(now time.Time, bounds []time.Duration) *History {
+	return &History{bounds: bounds, end: now}
 }
 
 // Take ends the current step, and records the unhealthy parts of the node.
-func (h *History) Take(now time.Time, unhealthy []string) {
+func (h *History) Take(now time.Time, totals Totals, unhealthy []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	step := h.open
-	step.End, step.Took, step.Unhealthy = now, now.Sub(step.End), unhealthy
-	h.open = newStep(now)
+	step := since(h.until, totals)
+	step.End = now
+	step.Took = now.Sub(h.end)
+	step.Unhealthy = unhealthy
+	h.end = now
+	h.until = totals
 	h.steps = append(h.steps, step)
 	h.steps = h.steps[max(0, len(h.steps)-maxSteps):]
 }
 
-// Last returns the steps of the last hour, each of 10 s, or of the last day, each of 5 min, the
-// oldest first. Steps before the history began took no time.
-func (h *History) Last(day bool) []Step {
-	count, length := 360, 1
-	if day {
-		count, length = 288, 30
+// since returns the numbers between two totals.
+func since(before, after Totals) Step {
+	step := Step{
+		Reasons:   make(map[petcat.Code]int64),
+		durations: make([]int64, len(after.Durations)),
 	}
+	for status, n := range after.Statuses {
+		n -= before.Statuses[status]
+		switch {
+		case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
+			step.Refused += n
+		case status >= http.StatusInternalServerError:
+			step.Failed += n
+		case status >= http.StatusBadRequest:
+			step.Faulty += n
+		default:
+			step.Good += n
+		}
+	}
+	for code, n := range after.Reasons {
+		if n > before.Reasons[code] {
+			step.Reasons[code] = n - before.Reasons[code]
+		}
+	}
+	copy(step.durations, after.Durations)
+	for i, n := range before.Durations {
+		step.durations[i] -= n
+	}
+	return step
+}
+
+// LastHour returns the steps of the last hour, each of 10 s, the oldest first. Steps before the
+// history began took no time.
+func (h *History) LastHour() []Step { return h.last(360, 1) }
+
+// LastDay returns the steps of the last day, each of 5 min, like LastHour.
+func (h *History) LastDay() []Step { return h.last(288, 30) }
+
+// last returns a number of steps, each made of several that were taken.
+func (h *History) last(count, length int) []Step {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	long := make([]Step, count)
 	for i := range long {
 		later := (count - 1 - i) * length
-		long[i] = newStep(h.open.End.Add(-time.Duration(later) * StepLength))
 		end := max(0, len(h.steps)-later)
-		for _, step := range h.steps[max(0, end-length):end] {
-			long[i].add(&step)
-			long[i].End = step.End
+		step := Step{Reasons: map[petcat.Code]int64{}} // never null in JSON
+		for _, short := range h.steps[max(0, end-length):end] {
+			step.add(short)
 		}
-		long[i].P50, long[i].P99 = long[i].quantile(0.5), long[i].quantile(0.99)
+		step.End = h.end.Add(-time.Duration(later) * StepLength)
+		if end > 0 {
+			step.End = h.steps[end-1].End
+		}
+		step.P50 = step.quantile(0.5, h.bounds)
+		step.P99 = step.quantile(0.99, h.bounds)
+		long[i] = step
 	}
 	return long
 }

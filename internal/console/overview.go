@@ -14,8 +14,19 @@ import (
 	"petcat/internal/pages"
 )
 
-// charts answers with the steps for the charts.
-func charts(x *exchange) error { return x.WriteJSON(x.History.Last(x.Value("span") == "day")) }
+// charts sends the steps for the charts.
+func (c *Console) charts(x *pages.Exchange) error {
+	_, steps := c.span(x)
+	return x.WriteJSON(steps)
+}
+
+// span returns the requested time span, "hour" or "day", and its steps.
+func (c *Console) span(x *pages.Exchange) (string, []Step) {
+	if x.Value("span") == "day" {
+		return "day", c.History.LastDay()
+	}
+	return "hour", c.History.LastHour()
+}
 
 // overviewView is the state of the node, now and over the span.
 type overviewView struct {
@@ -58,46 +69,81 @@ const unknown = "–"
 // pieces is the number of pieces of a strip: a divisor of the numbers of steps.
 const pieces = 72
 
-func overview(x *exchange) error {
-	span := "hour"
-	if x.Value("span") == "day" {
-		span = "day"
+func (c *Console) overview(x *pages.Exchange) error {
+	span, steps := c.span(x)
+	v := overviewView{
+		Span:       span,
+		Ready:      true,
+		Nodes:      len(c.Nodes()),
+		Bans:       c.countBans(x),
+		Categories: c.countCategories(x),
+		Requests:   c.countPlanRequests(x),
 	}
-	steps := x.History.Last(span == "day")
-	v := overviewView{Span: span, Ready: true, Bans: unknown, Categories: unknown + " categories", Nodes: len(x.Nodes())}
-	total, recent := newStep(x.now()), newStep(x.now())
-	for _, s := range slices.Backward(steps) {
-		total.add(&s)
-		if recent.Took < time.Minute {
-			recent.add(&s)
-		}
-	}
-	v.Total, v.PerMinute = &total, int64(float64(recent.Requests())*min(1, float64(time.Minute)/float64(recent.Took)))
-	v.P50, v.P99, v.Reasons = latency(recent.quantile(0.5)), latency(recent.quantile(0.99)), reasons(&total)
-	for _, part := range x.Parts() {
+	c.addNumbers(&v, steps)
+	for _, part := range c.Parts() {
 		v.Parts = append(v.Parts, past(part, steps))
 		v.Ready = v.Ready && part.Problem == ""
 	}
-	// If the store fails, the page still says what is wrong.
-	v.fromStore(x)
-	if list, _, err := x.List.Current(x.R.Context(), 0); err == nil {
-		v.Categories = humanize.Comma(list.Count()) + " " + english.PluralWord(int(list.Count()), "category", "categories")
-	}
-	return x.Render("overview", pages.View{Title: "Overview", Section: "overview", Data: v})
+	return x.Render("overview", pages.View{
+		Title:   "Overview",
+		Section: "overview",
+		Data:    v,
+	})
 }
 
-// fromStore adds the numbers from the store.
-func (v *overviewView) fromStore(x *exchange) {
-	if bans, more, err := x.BansInForce(petcat.BanQuery{}); err == nil {
-		v.Bans = strconv.Itoa(len(bans))
-		if more {
-			v.Bans += "+"
+// addNumbers adds the numbers of the steps, and of their last minute.
+func (c *Console) addNumbers(v *overviewView, steps []Step) {
+	var total, minute Step
+	for _, s := range slices.Backward(steps) {
+		total.add(s)
+		if minute.Took < time.Minute {
+			minute.add(s)
 		}
 	}
-	waiting, err := x.Store.PlanRequests(x.R.Context(), petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Limit: pages.Size + 1})
-	if err == nil && len(waiting) > 0 {
-		v.Requests = english.Plural(len(waiting), "customer asks", "customers ask")
+	perMinute := float64(minute.Requests())
+	if minute.Took > time.Minute { // by steps of the last day
+		perMinute *= float64(time.Minute) / float64(minute.Took)
 	}
+	v.Total = &total
+	v.Reasons = reasons(&total)
+	v.PerMinute = int64(perMinute)
+	v.P50 = latency(minute.quantile(0.5, c.History.bounds))
+	v.P99 = latency(minute.quantile(0.99, c.History.bounds))
+}
+
+// countBans returns the number of bans in force. Like the other numbers of the store, it may be
+// unknown: if the store fails, the page still says what is wrong.
+func (c *Console) countBans(x *pages.Exchange) string {
+	bans, more, err := x.BansInForce(petcat.BanQuery{})
+	if err != nil {
+		return unknown
+	}
+	if more {
+		return strconv.Itoa(len(bans)) + "+"
+	}
+	return strconv.Itoa(len(bans))
+}
+
+// countPlanRequests returns the number of pending plan requests with words, "" if there are none.
+func (c *Console) countPlanRequests(x *pages.Exchange) string {
+	waiting, err := c.Store.PlanRequests(x.R.Context(), petcat.PlanRequestQuery{
+		State: petcat.PlanRequestPending,
+		Limit: pages.Size + 1,
+	})
+	if err != nil || len(waiting) == 0 {
+		return ""
+	}
+	return english.Plural(len(waiting), "customer asks", "customers ask")
+}
+
+// countCategories returns the number of categories, and the noun.
+func (c *Console) countCategories(x *pages.Exchange) string {
+	list, _, err := c.List.Current(x.R.Context(), 0)
+	if err != nil {
+		return unknown + " categories"
+	}
+	n := list.Count()
+	return humanize.Comma(n) + " " + english.PluralWord(int(n), "category", "categories")
 }
 
 // latency formats a short duration with two significant digits, and 0 as unknown.
@@ -116,9 +162,15 @@ func latency(d time.Duration) string {
 // reasons returns the refusals by reason, the most frequent first.
 func reasons(s *Step) (all []reasonView) {
 	for code, n := range s.Reasons {
-		all = append(all, reasonView{code, n, (100*n + s.Refused/2) / s.Refused})
+		all = append(all, reasonView{
+			Code:  code,
+			Count: n,
+			Share: (100*n + s.Refused/2) / s.Refused,
+		})
 	}
-	slices.SortFunc(all, func(a, b reasonView) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Code, b.Code)) })
+	slices.SortFunc(all, func(a, b reasonView) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Code, b.Code))
+	})
 	return all
 }
 
@@ -142,7 +194,10 @@ func past(part Part, steps []Step) partView {
 				state = "healthy"
 			}
 		}
-		v.Past = append(v.Past, pastView{state, piece[len(piece)-1].End})
+		v.Past = append(v.Past, pastView{
+			State: state,
+			End:   piece[len(piece)-1].End,
+		})
 	}
 	if known > 0 {
 		v.Healthy = strconv.Itoa(100 * healthy / known)

@@ -354,7 +354,7 @@ func TestOnce(t *testing.T) {
 			t.Errorf("%s, sent twice: %+v", c.path, again)
 		}
 	}
-	for _, path := range changes(t) {
+	for _, path := range changes() {
 		if !tested[ids.ReplaceAllString(path, "*")] {
 			t.Errorf("%s is not tested", path)
 		}
@@ -430,17 +430,15 @@ func TestOverview(t *testing.T) {
 	s.parts[0].Problem = "the database does not respond"
 	for i := range 180 {
 		var unhealthy []string
-		for range 24 {
-			s.history.Count(http.StatusOK, "", 2*time.Millisecond)
-		}
-		s.history.Count(http.StatusOK, "", 30*time.Millisecond)
+		s.totals.count(24, http.StatusOK, "", 2*time.Millisecond)
+		s.totals.count(1, http.StatusOK, "", 30*time.Millisecond)
 		if i >= 90 {
 			unhealthy = []string{"store"}
-			s.history.Count(http.StatusTooManyRequests, petcat.CodeKeyBanned, 0)
-			s.history.Count(http.StatusTooManyRequests, petcat.CodeKeyBanned, 0)
-			s.history.Count(http.StatusUnauthorized, petcat.CodeInvalidAPIKey, 0)
+			s.totals.count(2, http.StatusTooManyRequests, petcat.CodeKeyBanned, 0)
+			s.totals.count(1, http.StatusUnauthorized, petcat.CodeInvalidAPIKey, 0)
 		}
-		s.history.Take(pagetest.Noon.Add(time.Duration(i+1)*StepLength), unhealthy)
+		end := pagetest.Noon.Add(time.Duration(i+1) * StepLength)
+		s.history.Take(end, s.totals.clone(), unhealthy)
 	}
 	b.Get("").Want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
 		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")

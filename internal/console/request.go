@@ -20,31 +20,47 @@ type requestView struct {
 	Of petcat.AccountSummary
 }
 
-func requests(x *exchange) error {
-	v := requestsView{All: x.Value("all") != ""}
-	q := petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Before: petcat.PlanRequestID(id(x.Value("before"))), Limit: pages.Size + 1}
-	if v.All {
+func (c *Console) requests(x *pages.Exchange) error {
+	q := petcat.PlanRequestQuery{
+		State:  petcat.PlanRequestPending,
+		Before: petcat.PlanRequestID(id(x.Value("before"))),
+		Limit:  pages.Size + 1,
+	}
+	all := x.Value("all") != ""
+	if all {
 		q.State = ""
 	}
-	v.Paged = q.Before != 0
-	page, err := x.Store.PlanRequests(x.R.Context(), q)
+	page, err := c.Store.PlanRequests(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
-	page, v.Next = pages.Cut(page)
-	of, err := summaries(x, page, func(r petcat.PlanRequest) petcat.AccountID { return r.Account })
+	page, next := pages.Cut(page)
+	ids := make([]petcat.AccountID, len(page))
+	for i, r := range page {
+		ids[i] = r.Account
+	}
+	accounts, err := c.Store.AccountSummaries(x.R.Context(), ids)
 	if err != nil {
 		return err
+	}
+	v := requestsView{
+		All:   all,
+		Paged: q.Before != 0,
+		Next:  next,
 	}
 	for i, r := range page {
-		v.Requests = append(v.Requests, requestView{r, of[i]})
+		v.Requests = append(v.Requests, requestView{PlanRequest: r, Of: accounts[i]})
 	}
-	return x.Render("requests", pages.View{Title: "Plan requests", Section: "requests", Data: v})
+	return x.Render("requests", pages.View{
+		Title:   "Plan requests",
+		Section: "requests",
+		Data:    v,
+	})
 }
 
 // approvePlan puts the account on the requested plan.
-func approvePlan(x *exchange) error {
-	perMinute, perDay, err := x.numbers()
+func (c *Console) approvePlan(x *pages.Exchange) error {
+	perMinute, perDay, err := quotas(x)
 	if err != nil {
 		return err
 	}
@@ -52,8 +68,8 @@ func approvePlan(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	approved, err := x.Store.ApprovePlanRequest(x.R.Context(), by, petcat.PlanApproval{
-		Request:   x.request(),
+	approved, err := c.Store.ApprovePlanRequest(x.R.Context(), by, petcat.PlanApproval{
+		Request:   requestInPath(x),
 		PerMinute: perMinute,
 		PerDay:    perDay,
 	})
@@ -66,19 +82,19 @@ func approvePlan(x *exchange) error {
 	return x.Made("requests", approved.Replayed, "approved")
 }
 
-func declinePlan(x *exchange) error {
+func (c *Console) declinePlan(x *pages.Exchange) error {
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	declined, err := x.Store.DeclinePlanRequest(x.R.Context(), by, x.request())
+	declined, err := c.Store.DeclinePlanRequest(x.R.Context(), by, requestInPath(x))
 	if err != nil {
 		return err
 	}
 	return x.Made("requests", declined.Replayed, "declined")
 }
 
-// request returns the id of the plan request in the path.
-func (x *exchange) request() petcat.PlanRequestID {
+// requestInPath returns the id of the plan request in the path.
+func requestInPath(x *pages.Exchange) petcat.PlanRequestID {
 	return petcat.PlanRequestID(id(x.R.PathValue("request")))
 }

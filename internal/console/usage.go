@@ -27,70 +27,83 @@ type usageView struct {
 // maxPeriods is the maximum number of periods on a page. CSV has all of them.
 const maxPeriods = 100
 
-// usageQuery parses the query, for the account in the path or for all. If only the days are
-// wrong, it returns the default time with the error.
-func (x *exchange) usageQuery() (q petcat.UsageQuery, v usageView, err error) {
-	v = usageView{Path: "usage", By: petcat.UsageStep(x.Value("by"))}
+// usageQuery parses the query, for the account in the path or for all. The view has what was asked
+// for, without the usage. If only the days are wrong, usageQuery returns the default time with the error.
+func (c *Console) usageQuery(x *pages.Exchange) (petcat.UsageQuery, usageView, error) {
+	v := usageView{
+		Path: "usage",
+		By:   petcat.UsageByHour,
+	}
+	if x.Value("by") == string(petcat.UsageByDay) {
+		v.By = petcat.UsageByDay
+	}
 	account := petcat.AllAccounts
 	if x.R.PathValue("account") != "" {
-		a, err := findAccount(x)
+		a, err := c.findAccount(x)
 		if err != nil {
-			return q, v, err
+			return petcat.UsageQuery{}, v, err
 		}
-		account, v.Account, v.Path = a.ID, &a, "accounts/"+a.ID.String()+"/usage"
-	}
-	if v.By != petcat.UsageByDay {
-		v.By = petcat.UsageByHour
+		account = a.ID
+		v.Account = &a
+		v.Path = accountPath(a.ID) + "/usage"
 	}
 	from, fromErr := x.Date("from", "the first day")
 	to, toErr := x.Date("to", "the day before which it ends")
-	q, err = petcat.ParseUsageQuery(account, v.By, from, to, x.now())
-	if err = cmp.Or(fromErr, toErr, err); err == nil {
-		v.From, v.To = x.Value("from"), x.Value("to")
+	q, err := petcat.ParseUsageQuery(account, v.By, from, to, c.now())
+	err = cmp.Or(fromErr, toErr, err)
+	if err != nil {
+		q, _ = petcat.ParseUsageQuery(account, v.By, time.Time{}, time.Time{}, c.now()) // valid
 	} else {
-		q, _ = petcat.ParseUsageQuery(account, v.By, time.Time{}, time.Time{}, x.now())
+		v.From = x.Value("from")
+		v.To = x.Value("to")
 	}
-	v.Begin, v.End = q.From, q.To
+	v.Begin = q.From
+	v.End = q.To
 	return q, v, err
 }
 
-func usage(x *exchange) error {
-	q, v, err := x.usageQuery()
-	page := func() error { return x.usagePage(q, v) }
+func (c *Console) usage(x *pages.Exchange) error {
+	q, v, err := c.usageQuery(x)
 	if err != nil {
-		return x.Again(err, "", page)
+		return x.Again(err, "", func(x *pages.Exchange) error { return c.showUsage(x, q, v) })
 	}
-	return page()
+	return c.showUsage(x, q, v)
 }
 
-// usagePage shows the usage that q selects.
-func (x *exchange) usagePage(q petcat.UsageQuery, v usageView) error {
-	h, err := x.Store.Usage(x.R.Context(), q)
+// showUsage shows the usage that q selects.
+func (c *Console) showUsage(x *pages.Exchange, q petcat.UsageQuery, v usageView) error {
+	h, err := c.Store.Usage(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
 	for _, p := range h.Periods {
 		v.Total.Add(p.UsageCounts)
 	}
-	v.Periods, v.Gaps = slices.Clone(h.Periods), h.Gaps
+	v.Gaps = h.Gaps
+	v.Periods = slices.Clone(h.Periods)
 	slices.Reverse(v.Periods)
-	if v.More = len(v.Periods) - maxPeriods; v.More > 0 {
+	v.More = len(v.Periods) - maxPeriods
+	if v.More > 0 {
 		v.Periods = v.Periods[:maxPeriods]
 	}
 	section := "usage"
 	if v.Account != nil {
 		section = "accounts"
 	}
-	return x.Render("usage", pages.View{Title: "Usage", Section: section, Data: v})
+	return x.Render("usage", pages.View{
+		Title:   "Usage",
+		Section: section,
+		Data:    v,
+	})
 }
 
-// usageCSV answers with all selected periods as a file.
-func usageCSV(x *exchange) error {
-	q, v, err := x.usageQuery()
+// usageCSV sends all selected periods as a file.
+func (c *Console) usageCSV(x *pages.Exchange) error {
+	q, v, err := c.usageQuery(x)
 	if err != nil {
 		return err
 	}
-	h, err := x.Store.Usage(x.R.Context(), q)
+	h, err := c.Store.Usage(x.R.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -105,11 +118,15 @@ func usageCSV(x *exchange) error {
 	return nil
 }
 
-// usageChart answers with the data of the chart.
-func usageChart(x *exchange) error {
-	q, _, err := x.usageQuery()
+// usageChart sends the data of the chart.
+func (c *Console) usageChart(x *pages.Exchange) error {
+	q, _, err := c.usageQuery(x)
 	if err != nil {
 		return err
 	}
-	return x.WriteUsage(q)
+	h, err := c.Store.Usage(x.R.Context(), q)
+	if err != nil {
+		return err
+	}
+	return x.WriteUsage(q, h)
 }

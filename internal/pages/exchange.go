@@ -42,15 +42,21 @@ type View struct {
 }
 
 // Render sends a page. It returns nil.
-func (x *Exchange) Render(page string, v View) error { return x.renderAs(http.StatusOK, page, v) }
+func (x *Exchange) Render(page string, v View) error {
+	return x.renderAs(http.StatusOK, page, v)
+}
 
 // renderAs is Render with a status, which a problem makes 400 if it is 200.
 func (x *Exchange) renderAs(status int, page string, v View) error {
 	if status == http.StatusOK && x.problem != "" {
 		status = http.StatusBadRequest
 	}
-	v.Session, v.Form, v.Now = x.Session, x.R.Form, x.site.now()
-	v.Notice, v.Problem, v.Wrong = x.notice, x.problem, x.wrong
+	v.Session = x.Session
+	v.Form = x.R.Form
+	v.Now = x.site.now()
+	v.Notice = x.notice
+	v.Problem = x.problem
+	v.Wrong = x.wrong
 	var b bytes.Buffer
 	if err := x.site.templates[page].ExecuteTemplate(&b, "frame", v); err != nil {
 		x.site.Logger.ErrorContext(x.R.Context(), "page not rendered", "page", page, "error", err)
@@ -83,22 +89,33 @@ func (x *Exchange) fail(err error) {
 	status, message := web.StatusOf(public.Code), public.Message
 	if status == http.StatusInternalServerError {
 		if x.R.Context().Err() == nil { // else the client disconnected
-			x.site.Logger.ErrorContext(x.R.Context(), "page failed", "method", x.R.Method, "path", x.R.URL.Path, "error", err)
+			x.site.Logger.ErrorContext(x.R.Context(), "page failed",
+				"method", x.R.Method,
+				"path", x.R.URL.Path,
+				"error", err)
 		}
 		message = "something went wrong on our side; the server's log has the reason"
 		if id := x.W.Header().Get("X-Request-Id"); id != "" {
-			message = "something went wrong on our side; if it happens again, report the X-Request-Id " + id
+			message = "something went wrong on our side; " +
+				"if it happens again, report the X-Request-Id " + id
 		}
 	}
 	x.problem, x.wrong = "", ""
-	_ = x.renderAs(status, "error", View{Title: http.StatusText(status), Data: Sentence(message)})
+	_ = x.renderAs(status, "error", View{
+		Title: http.StatusText(status),
+		Data:  Sentence(message),
+	})
 }
 
 // NotFound returns the error for an address without a page.
-func NotFound() error { return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address") }
+func NotFound() error {
+	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this address")
+}
 
 // Value returns a value of the form or the query, without blanks around it.
-func (x *Exchange) Value(name string) string { return strings.TrimSpace(x.R.Form.Get(name)) }
+func (x *Exchange) Value(name string) string {
+	return strings.TrimSpace(x.R.Form.Get(name))
+}
 
 // Date parses a field of the form as the start of a day in UTC, or as the zero time if it is empty.
 // called is the field's name in the error.
@@ -109,7 +126,8 @@ func (x *Exchange) Date(name, called string) (time.Time, error) {
 	}
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil || day.IsZero() { // the zero time means none
-		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "%s must look like 2027-01-31 (got %.50q)", called, text).In(name)
+		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField,
+			"%s must look like 2027-01-31 (got %.50q)", called, text).In(name)
 	}
 	return day, nil
 }
@@ -124,7 +142,8 @@ func (x *Exchange) GoTo(path, done string) error {
 		to += "?done=" + url.QueryEscape(done)
 	}
 	x.W.Header().Set("Cache-Control", "no-store")
-	if x.R.Header.Get("HX-Request") != "" { // htmx would follow a redirect itself, and show the answer in a part of the page
+	// htmx would follow a redirect itself, and show the response in a part of the page.
+	if x.R.Header.Get("HX-Request") != "" {
 		x.W.Header().Set("HX-Redirect", to)
 		x.W.WriteHeader(http.StatusNoContent)
 		return nil
@@ -133,22 +152,18 @@ func (x *Exchange) GoTo(path, done string) error {
 	return nil
 }
 
-// Done is GoTo after a change, unless the change failed.
-func (x *Exchange) Done(err error, path, done string) error {
-	if err != nil {
-		return err
-	}
-	return x.GoTo(path, done)
-}
-
 // Again shows a form again if err is about its input. The error is shown at the field that it names, or
-// else at field. Again returns any other error.
-func (x *Exchange) Again(err error, field string, page func() error) error {
+// else at field, or for "" at the top of the page. Again returns any other error.
+func (x *Exchange) Again(err error, field string, page Handler) error {
 	switch petcat.CodeOf(err) {
-	case petcat.CodeInvalidField, petcat.CodeMissingField, petcat.CodeCategoryInUse, petcat.CodePreconditionFailed:
+	case petcat.CodeInvalidField,
+		petcat.CodeMissingField,
+		petcat.CodeCategoryInUse,
+		petcat.CodePreconditionFailed:
 		public := petcat.Public(err)
-		x.problem, x.wrong = Sentence(public.Message), cmp.Or(public.Field, field)
-		return page()
+		x.problem = Sentence(public.Message)
+		x.wrong = cmp.Or(public.Field, field)
+		return page(x)
 	default:
 		return err
 	}
@@ -191,13 +206,20 @@ func Cut[T any](rows []T) (page []T, next *T) {
 
 // Confirmation is the question before a change that cannot be undone.
 type Confirmation struct {
-	Question, Consequence string
-	Action, Button, Back  string   // Action and Back are paths
-	Typed                 string   // the text that the user must type, "" for none
-	Key                   *KeyView // that the change is about, nil for none
+	Question    string
+	Consequence string
+	Action      string // the path of the form
+	Button      string
+	Back        string   // the path of the page to return to
+	Typed       string   // the text that the user must type, "" for none
+	Key         *KeyView // that the change is about, nil for none
 }
 
 // Confirm sends a page with a question.
 func (x *Exchange) Confirm(section string, c Confirmation) error {
-	return x.Render("confirm", View{Title: c.Button, Section: section, Data: c})
+	return x.Render("confirm", View{
+		Title:   c.Button,
+		Section: section,
+		Data:    c,
+	})
 }

@@ -20,15 +20,21 @@ import (
 // functions are the functions of all templates.
 func functions(base string) template.FuncMap {
 	return template.FuncMap{
-		"when": when, "second": second, "clock": func(t time.Time) string { return t.UTC().Format(time.TimeOnly) }, "base": func() string { return base },
-		"number": humanize.Comma, "size": func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) },
+		"base":    func() string { return base },
+		"clock":   func(t time.Time) string { return t.UTC().Format(time.TimeOnly) },
+		"detail":  detail,
 		"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"list":    func(all ...any) []any { return all },
+		"name":    func(n petcat.OperatorName) string { return string(n) },
+		"number":  humanize.Comma,
+		"once":    rand.Text, // identifies the change of one form; see [Exchange.Author]
 		"plans":   petcat.Plans,
+		"query":   query,
+		"quota":   planQuota,
+		"second":  second,
+		"size":    func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) },
 		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },
-		"query":   query, "quota": planQuota, "detail": detail,
-		"list": func(all ...any) []any { return all },
-		"once": rand.Text, // identifies the change of one form; see [Exchange.Author]
-		"name": func(n petcat.OperatorName) string { return string(n) },
+		"when":    when,
 	}
 }
 

@@ -8,8 +8,23 @@ import (
 	"time"
 
 	"petcat"
-	"petcat/internal/ratelimit"
 )
+
+// Keys is the part of the store that has the keys of accounts.
+type Keys interface {
+	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
+	KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error)
+	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
+	CreateKey(
+		ctx context.Context, by petcat.Author, k petcat.NewKey,
+	) (petcat.Result[petcat.Key], error)
+	RotateKey(
+		ctx context.Context, by petcat.Author, r petcat.Rotation,
+	) (petcat.Result[petcat.RotatedKey], error)
+	ChangeKey(
+		ctx context.Context, by petcat.Author, id petcat.KeyID, a petcat.KeyAction,
+	) (petcat.Result[petcat.Key], error)
+}
 
 // KeyView is a key with its current state.
 type KeyView struct {
@@ -21,17 +36,38 @@ type KeyView struct {
 }
 
 // Look returns the view of a key.
-func (x *Exchange) Look(k petcat.Key) (v KeyView, err error) {
-	ctx, store := x.R.Context(), x.site.Store
-	v.Key = k
-	if v.Owner, err = store.FindAccount(ctx, k.Account.String()); err != nil {
-		return v, err
+func (x *Exchange) Look(k petcat.Key) (KeyView, error) {
+	owner, err := x.site.Keys.FindAccount(x.R.Context(), k.Account.String())
+	if err != nil {
+		return KeyView{}, err
 	}
-	last, err := store.BanPage(ctx, petcat.BanQuery{Account: k.Account, After: k.ID - 1, Limit: 1})
+	last, err := x.site.Keys.BanPage(x.R.Context(), petcat.BanQuery{
+		Account: k.Account,
+		After:   k.ID - 1,
+		Limit:   1,
+	})
+	if err != nil {
+		return KeyView{}, err
+	}
+	v := KeyView{Key: k, Owner: owner}
 	if len(last) == 1 && last[0].Key == k.ID {
-		v.Ban, v.Banned = &last[0], last[0].Active(x.site.now())
+		v.Ban = &last[0]
+		v.Banned = v.Ban.Active(x.site.now())
 	}
-	return v, err
+	return v, nil
+}
+
+// ShowKey shows a key.
+func (x *Exchange) ShowKey(section string, k petcat.Key) error {
+	v, err := x.Look(k)
+	if err != nil {
+		return err
+	}
+	return x.Render("key", View{
+		Title:   k.ID.String(),
+		Section: section,
+		Data:    v,
+	})
 }
 
 // KeyList is a page of an account's keys, the newest first.
@@ -44,38 +80,63 @@ type KeyList struct {
 }
 
 // KeyList returns the page of keys that the query selects.
-func (x *Exchange) KeyList(account petcat.AccountID) (v KeyList, err error) {
+func (x *Exchange) KeyList(account petcat.AccountID) (KeyList, error) {
 	before, _ := petcat.ParseKeyID(x.Value("before")) // 0 without one
-	page, err := x.site.Store.KeyPage(x.R.Context(), petcat.KeyQuery{Account: account, Before: before, Limit: Size + 1})
+	keys, err := x.site.Keys.KeyPage(x.R.Context(), petcat.KeyQuery{
+		Account: account,
+		Before:  before,
+		Limit:   Size + 1,
+	})
 	if err != nil {
-		return v, err
+		return KeyList{}, err
 	}
-	page, v.Next = Cut(page)
-	v.Paged = before != 0
-	v.Bans, v.More, err = x.BansInForce(petcat.BanQuery{Account: account})
-	for _, k := range page {
-		v.Keys = append(v.Keys, KeyView{Key: k, Banned: slices.ContainsFunc(v.Bans, func(b petcat.Ban) bool { return b.Key == k.ID })})
+	bans, more, err := x.BansInForce(petcat.BanQuery{Account: account})
+	if err != nil {
+		return KeyList{}, err
 	}
-	return v, err
+	keys, next := Cut(keys)
+	v := KeyList{
+		Paged: before != 0,
+		Next:  next,
+		Bans:  bans,
+		More:  more,
+	}
+	for _, k := range keys {
+		banned := slices.ContainsFunc(bans, func(b petcat.Ban) bool { return b.Key == k.ID })
+		v.Keys = append(v.Keys, KeyView{Key: k, Banned: banned})
+	}
+	return v, nil
 }
 
 // BansInForce returns at most [Size] bans in force, and reports whether there are more.
-func (x *Exchange) BansInForce(q petcat.BanQuery) (all []petcat.Ban, more bool, err error) {
-	q.Active, q.Limit = x.site.now(), Size+1
-	all, err = x.site.Store.BanPage(x.R.Context(), q)
-	all, next := Cut(all)
-	return slices.DeleteFunc(all, func(b petcat.Ban) bool { return !b.Active(q.Active) }), next != nil, err
+func (x *Exchange) BansInForce(q petcat.BanQuery) (bans []petcat.Ban, more bool, err error) {
+	q.Active = x.site.now()
+	q.Limit = Size + 1
+	page, err := x.site.Keys.BanPage(x.R.Context(), q)
+	if err != nil {
+		return nil, false, err
+	}
+	page, next := Cut(page)
+	for _, b := range page {
+		if b.Active(q.Active) {
+			bans = append(bans, b)
+		}
+	}
+	return bans, next != nil, nil
 }
 
 // CreateKey creates a key of an account with the form's label, expires and read_only, and shows
 // it.
 func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
-	terms := petcat.KeyTerms{Label: x.Value("label"), ReadOnly: x.Value("read_only") != ""}
-	var err error
-	if terms.ExpiresAt, err = x.Date("expires", "the day on which it expires"); err != nil {
+	expiresAt, err := x.Date("expires", "the day on which it expires")
+	if err != nil {
 		return err
 	}
-	key, secret, err := x.generator().NewKey(account, terms, x.site.now())
+	key, secret, err := x.generator().NewKey(account, petcat.KeyTerms{
+		Label:     x.Value("label"),
+		ExpiresAt: expiresAt,
+		ReadOnly:  x.Value("read_only") != "",
+	}, x.site.now())
 	if err != nil {
 		return err
 	}
@@ -83,25 +144,38 @@ func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
 	if err != nil {
 		return err
 	}
-	created, err := x.site.Store.CreateKey(x.R.Context(), by, key)
-	if err == nil && created.Replayed {
-		return x.GoTo("keys/"+created.Value.ID.String(), "repeated")
+	created, err := x.site.Keys.CreateKey(x.R.Context(), by, key)
+	if err != nil {
+		return secretLost(err)
 	}
-	return x.showKey(section, newKey{Key: created.Value, Secret: secret.Reveal()}, err)
+	if created.Replayed {
+		return x.GoTo(keyPath(created.Value.ID), "repeated")
+	}
+	return x.showSecret(section, newKey{
+		Key:    created.Value,
+		Secret: secret.Reveal(),
+	})
 }
 
 func (x *Exchange) generator() petcat.KeyGenerator {
-	return petcat.KeyGenerator{Environment: x.site.Environment, Random: rand.Reader}
+	return petcat.KeyGenerator{
+		Environment: x.site.Environment,
+		Random:      rand.Reader,
+	}
 }
+
+func keyPath(id petcat.KeyID) string { return "keys/" + id.String() }
 
 // RotateKey replaces a key with the form's overlap, and shows the new one. It asks before a
 // rotation without an overlap.
 func (x *Exchange) RotateKey(section string, old petcat.Key) error {
 	if x.Value("overlap") == "0s" && x.Value("sure") == "" {
 		return x.ConfirmKey(section, old, Confirmation{
-			Question:    "Rotate the key " + old.ID.String() + " without an overlap?",
-			Consequence: "Within a second, requests with the old key get 401, permanently, even from programs that do not have the new key yet.",
-			Action:      "rotate?overlap=0s&sure=yes", Button: "Rotate the key now",
+			Question: "Rotate the key " + old.ID.String() + " without an overlap?",
+			Consequence: "Within a second, requests with the old key get 401, permanently, " +
+				"even from programs that do not have the new key yet.",
+			Action: "rotate?overlap=0s&sure=yes",
+			Button: "Rotate the key now",
 		})
 	}
 	overlap, err := time.ParseDuration(x.Value("overlap"))
@@ -116,11 +190,18 @@ func (x *Exchange) RotateKey(section string, old petcat.Key) error {
 	if err != nil {
 		return err
 	}
-	rotated, err := x.site.Store.RotateKey(x.R.Context(), by, rotation)
-	if err == nil && rotated.Replayed {
-		return x.GoTo("keys/"+rotated.Value.New.ID.String(), "repeated")
+	rotated, err := x.site.Keys.RotateKey(x.R.Context(), by, rotation)
+	if err != nil {
+		return secretLost(err)
 	}
-	return x.showKey(section, newKey{Key: rotated.Value.New, Secret: secret.Reveal(), Old: &rotated.Value.Old}, err)
+	if rotated.Replayed {
+		return x.GoTo(keyPath(rotated.Value.New.ID), "repeated")
+	}
+	return x.showSecret(section, newKey{
+		Key:    rotated.Value.New,
+		Secret: secret.Reveal(),
+		Old:    &rotated.Value.Old,
+	})
 }
 
 // newKey is a key whose secret is shown, once.
@@ -130,15 +211,23 @@ type newKey struct {
 	Old    *petcat.Key // the key that it replaces, nil for none
 }
 
-// showKey shows a new key, unless creating it failed.
-func (x *Exchange) showKey(section string, k newKey, err error) error {
-	if errors.Is(err, petcat.ErrOutcomeUnknown) {
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "a key may have been created, but its secret is lost; check the account's keys and revoke it").WithCause(err)
-	}
-	if err != nil {
+// showSecret shows a new key.
+func (x *Exchange) showSecret(section string, k newKey) error {
+	return x.Render("new-key", View{
+		Title:   "New key",
+		Section: section,
+		Data:    k,
+	})
+}
+
+// secretLost returns the error of a key that may have been created, although nobody has its secret.
+func secretLost(err error) error {
+	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 		return err
 	}
-	return x.Render("new-key", View{Title: "New key", Section: section, Data: k})
+	return petcat.Errorf(petcat.CodeServiceUnavailable,
+		"a key may have been created, but its secret is lost; "+
+			"check the account's keys and revoke it").WithCause(err)
 }
 
 // ConfirmKey asks before a change of a key. The path of the change is below the page of the key.
@@ -147,8 +236,9 @@ func (x *Exchange) ConfirmKey(section string, k petcat.Key, c Confirmation) erro
 	if err != nil {
 		return err
 	}
-	c.Back = "keys/" + k.ID.String()
-	c.Key, c.Action = &v, c.Back+"/"+c.Action
+	c.Key = &v
+	c.Back = keyPath(k.ID)
+	c.Action = c.Back + "/" + c.Action
 	return x.Confirm(section, c)
 }
 
@@ -157,7 +247,8 @@ func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative strin
 	return x.ConfirmKey(section, k, Confirmation{
 		Question:    "Revoke the key " + k.ID.String() + "?",
 		Consequence: "Within a second, requests with it get 401, permanently. " + alternative,
-		Action:      "revoke", Button: "Revoke the key",
+		Action:      "revoke",
+		Button:      "Revoke the key",
 	})
 }
 
@@ -167,51 +258,9 @@ func (x *Exchange) ChangeKey(id petcat.KeyID, action petcat.KeyAction, done stri
 	if err != nil {
 		return err
 	}
-	changed, err := x.site.Store.ChangeKey(x.R.Context(), by, id, action)
+	changed, err := x.site.Keys.ChangeKey(x.R.Context(), by, id, action)
 	if err != nil {
 		return err
 	}
-	return x.Made("keys/"+id.String(), changed.Replayed, done)
-}
-
-// Limiter reports the usage of an account without charging it.
-type Limiter interface {
-	Peek(ctx context.Context, c ratelimit.Charge) (ratelimit.Decision, error)
-}
-
-// Window is a named window of the limiter.
-type Window struct {
-	Name string
-	ratelimit.WindowState
-}
-
-// End returns the end of the window.
-func (w Window) End() time.Time { return time.Unix(w.Reset, 0) }
-
-// Windows returns the windows of an account, or nil if its usage is unknown.
-func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
-	if a.Closed() {
-		return nil
-	}
-	d, err := l.Peek(x.R.Context(), ratelimit.Charge{Account: a.ID, Quota: a.Quota})
-	if err != nil {
-		return nil
-	}
-	return []Window{{"this minute", d.Minute}, {"today", d.Day}}
-}
-
-// WriteUsage sends a usage history for its chart: times in Unix seconds, and for each period
-// its beginning and the numbers of admitted, refused and failed requests. The chart ends now at the
-// latest, because a browser draws every period until its end.
-func (x *Exchange) WriteUsage(q petcat.UsageQuery) error {
-	h, err := x.site.Store.Usage(x.R.Context(), q)
-	if err != nil {
-		return err
-	}
-	periods := [][4]int64{}
-	for _, p := range h.Periods {
-		periods = append(periods, [4]int64{p.Begin.Unix(), p.Requests, p.Refused(), p.Failed})
-	}
-	to := min(q.To.Unix(), x.site.now().Unix())
-	return x.WriteJSON(map[string]any{"from": q.Step.Floor(q.From).Unix(), "to": to, "step": q.Step.Length().Seconds(), "periods": periods})
+	return x.Made(keyPath(id), changed.Replayed, done)
 }

@@ -11,6 +11,17 @@ import (
 	"petcat/internal/clientnet"
 )
 
+// Sessions is the part of the store that has the sessions of a site.
+type Sessions interface {
+	SignIn(ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash) (petcat.Session, error)
+	FindSession(ctx context.Context, realm petcat.Realm, session petcat.TokenHash) (petcat.Session, error)
+	TouchSession(ctx context.Context, session petcat.TokenHash) error
+	SignOut(ctx context.Context, session petcat.TokenHash) error
+	SignOutEverywhere(
+		ctx context.Context, by petcat.Author, of petcat.Subject,
+	) (petcat.Result[int64], error)
+}
+
 // cookieName returns the name of the session's cookie. A browser accepts one whose name begins
 // with __Host- over TLS only, for this host alone, and from no other host.
 func (s *Site) cookieName() string {
@@ -27,50 +38,34 @@ func (x *Exchange) setCookie(token string, life time.Duration) {
 		age = -1
 	}
 	http.SetCookie(x.W, &http.Cookie{ //nolint:gosec // without TLS only where the operator allows it
-		Name: x.site.cookieName(), Value: token, Path: "/", MaxAge: age, Secure: x.site.Secure, HttpOnly: true,
+		Name:     x.site.cookieName(),
+		Value:    token,
+		Path:     "/",
+		MaxAge:   age,
+		Secure:   x.site.Secure,
+		HttpOnly: true,
 		// Not strict: a link to a page then works for a signed-in user. Following a link never
 		// changes anything.
 		SameSite: http.SameSiteLaxMode,
 	})
 }
 
-// SignedIn calls next if the request has a session. Otherwise it redirects to the sign-in page.
-// The form of a change is not lost: the answer is a page that sends it again.
-func (x *Exchange) SignedIn(change bool, next func() error) error {
+// findSession finds the session of the request's cookie, and records its use. It returns an
+// [petcat.Error] with [petcat.CodeNotFound] if there is none.
+func (x *Exchange) findSession() error {
 	cookie, err := x.R.Cookie(x.site.cookieName())
-	if err == nil {
-		err = x.findSession(cookie.Value)
-		if err == nil {
-			return next()
-		}
-		if petcat.CodeOf(err) != petcat.CodeNotFound {
-			return err
-		}
-		x.setCookie("", 0)
+	if err != nil {
+		return petcat.ErrNotSignedIn()
 	}
-	switch {
-	case change:
-		return x.renderAs(http.StatusForbidden, "session-ended", View{Title: "Your session has ended", Data: x.R.URL.Path})
-	case cookie != nil:
-		return x.GoTo("sign-in", "ended")
-	default:
-		return x.GoTo("sign-in", "")
-	}
-}
-
-// findSession finds the session of a cookie, and records its use. Only a cookie without a session
-// counts as a failed attempt of the client's address, so that others behind the same address can
-// work.
-func (x *Exchange) findSession(cookie string) error {
 	// Attempts of clients that disconnect early are counted, too.
 	s, ctx := x.site, context.WithoutCancel(x.R.Context())
-	token, err := petcat.ParseToken(cookie)
+	token, err := petcat.ParseToken(cookie.Value)
 	var found petcat.Session
 	if err == nil {
-		found, err = s.Store.FindSession(ctx, s.Realm, token)
+		found, err = s.Sessions.FindSession(ctx, s.Realm, token)
 	}
-	if petcat.CodeOf(err) == petcat.CodeNotFound && s.Strangers.Take(clientnet.Of(x.address())).Refused {
-		return tooManyAttempts()
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return x.rejectCookie(err)
 	}
 	if err != nil {
 		return err
@@ -79,13 +74,39 @@ func (x *Exchange) findSession(cookie string) error {
 	if !found.Stale(s.now()) || x.byItself() {
 		return nil
 	}
-	if err := s.Store.TouchSession(ctx, token); err != nil {
+	if err := s.Sessions.TouchSession(ctx, token); err != nil {
 		// The session may end too early. But this must not keep out an operator who investigates
 		// the store's failure.
 		s.Logger.WarnContext(ctx, "session use not recorded", "error", err)
 	}
-	x.setCookie(cookie, s.CookieLife)
+	x.setCookie(cookie.Value, s.CookieLife)
 	return nil
+}
+
+// rejectCookie removes a cookie without a session. Only such a cookie counts as a failed attempt of
+// the client's address, so that others behind the same address can work.
+func (x *Exchange) rejectCookie(err error) error {
+	if x.site.Strangers.Take(clientnet.Of(x.address())).Refused {
+		return tooManyAttempts()
+	}
+	x.setCookie("", 0)
+	return err
+}
+
+// goToSignIn redirects a browser without a session to the sign-in page, which says so if it had one.
+func (x *Exchange) goToSignIn() error {
+	if _, err := x.R.Cookie(x.site.cookieName()); err != nil {
+		return x.GoTo("sign-in", "")
+	}
+	return x.GoTo("sign-in", "ended")
+}
+
+// keepForm sends a page that has the form, and can send it again after the user has signed in.
+func (x *Exchange) keepForm() error {
+	return x.renderAs(http.StatusForbidden, "session-ended", View{
+		Title: "Your session has ended",
+		Data:  x.R.URL.Path,
+	})
 }
 
 // byItself reports whether a script of an open page sent the request, as it does every 10 s, so
@@ -98,7 +119,8 @@ func (x *Exchange) address() netip.Addr {
 }
 
 func tooManyAttempts() error {
-	return petcat.Errorf(petcat.CodeTooManyFailedAttempts, "too many attempts to sign in failed; wait a minute, then try again")
+	return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
+		"too many attempts to sign in failed; wait a minute, then try again")
 }
 
 func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sign in"}) }
@@ -106,7 +128,7 @@ func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sig
 // signIn consumes the token of a link, and starts a session. Only an invalid token counts as a failed
 // attempt of the client's address.
 func signIn(x *Exchange) error {
-	s, ctx, from := x.site, context.WithoutCancel(x.R.Context()), x.address()
+	s, ctx := x.site, context.WithoutCancel(x.R.Context())
 	token, err := petcat.GenerateToken(rand.Reader)
 	if err != nil {
 		return err
@@ -114,41 +136,58 @@ func signIn(x *Exchange) error {
 	link, err := petcat.ParseToken(x.Value("token"))
 	var session petcat.Session
 	if err == nil {
-		session, err = s.Store.SignIn(ctx, s.Realm, link, token.Hash)
+		session, err = s.Sessions.SignIn(ctx, s.Realm, link, token.Hash)
 	}
-	switch {
-	case petcat.CodeOf(err) == petcat.CodeNotFound:
-		if s.Failures.Take(clientnet.Of(from)).Refused {
-			return tooManyAttempts()
-		}
-		s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", from)
-		x.problem = Sentence(petcat.Public(err).Message)
-		return x.renderAs(http.StatusForbidden, "sign-in", View{Title: "Sign in"})
-	case err != nil:
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return x.rejectLink(ctx, err)
+	}
+	if err != nil {
 		return err
 	}
-	s.Logger.InfoContext(ctx, "signed in", "subject", session.Subject().String(), "address", from)
+	s.Logger.InfoContext(ctx, "signed in",
+		"subject", session.Subject().String(),
+		"address", x.address())
 	x.setCookie(token.Secret.Reveal(), s.CookieLife)
 	return x.GoTo("", "")
 }
 
-func (x *Exchange) signOut() error {
-	return x.leave(x.site.Store.SignOut(x.R.Context(), x.token))
+// rejectLink shows the sign-in page again, with the reason why a link is invalid.
+func (x *Exchange) rejectLink(ctx context.Context, reason error) error {
+	s, from := x.site, x.address()
+	if s.Failures.Take(clientnet.Of(from)).Refused {
+		return tooManyAttempts()
+	}
+	s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", from)
+	x.problem = Sentence(petcat.Public(reason).Message)
+	return x.renderAs(http.StatusForbidden, "sign-in", View{Title: "Sign in"})
+}
+
+// signOut ends the session. It is not limited, as [Site.Admit] limits pages.
+func signOut(x *Exchange) error {
+	err := x.findSession()
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return x.goToSignIn()
+	}
+	if err != nil {
+		return err
+	}
+	if err := x.site.Sessions.SignOut(x.R.Context(), x.token); err != nil {
+		return err
+	}
+	x.setCookie("", 0)
+	return x.GoTo("sign-in", "")
 }
 
 // SignOutEverywhere ends all sessions of the signed-in user.
-func (x *Exchange) SignOutEverywhere() error {
+func SignOutEverywhere(x *Exchange) error {
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	_, err = x.site.Store.SignOutEverywhere(x.R.Context(), by, x.Session.Subject())
-	return x.leave(err)
-}
-
-func (x *Exchange) leave(err error) error {
-	if err == nil {
-		x.setCookie("", 0)
+	_, err = x.site.Sessions.SignOutEverywhere(x.R.Context(), by, x.Session.Subject())
+	if err != nil {
+		return err
 	}
-	return x.Done(err, "sign-in", "")
+	x.setCookie("", 0)
+	return x.GoTo("sign-in", "")
 }

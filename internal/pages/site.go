@@ -3,8 +3,6 @@
 package pages
 
 import (
-	"cmp"
-	"context"
 	"embed"
 	"html/template"
 	"io/fs"
@@ -22,17 +20,10 @@ import (
 	"petcat/internal/web"
 )
 
-// Store is the part of the store that both sites use.
-type Store interface {
-	petcat.SessionStore
-	petcat.KeyStore
-	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
-	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
-	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
-}
-
 // Options are common to both sites.
 type Options struct {
+	Sessions    Sessions
+	Keys        Keys
 	Environment petcat.Environment
 	// Deployment identifies the data. It is part of the cookie's name: cookies know no ports, so
 	// two deployments on one host would otherwise end each other's sessions.
@@ -55,7 +46,6 @@ type Site struct {
 	Options
 
 	Realm      petcat.Realm
-	Store      Store
 	Cookie     string // its name, without the deployment
 	CookieLife time.Duration
 	Path       string // below which the pages are, with a slash at both ends
@@ -67,6 +57,13 @@ type Site struct {
 	// CheckHost returns an error for requests to a host that is not the site's. The host is in
 	// lower case and has no port.
 	CheckHost func(host string) error
+	// Admit returns an error for requests of a session that sends too many.
+	Admit func(petcat.Session) error
+	// MayChange returns an error for users who may change nothing.
+	MayChange func(petcat.Session) error
+
+	Pages []Page
+	Forms []Form
 
 	mux       *http.ServeMux
 	templates map[string]*template.Template
@@ -76,19 +73,38 @@ type Site struct {
 //go:embed assets html shared
 var embedded embed.FS
 
-// New returns a site with the pages for signing in and out. [Site.Handle] adds others.
+// New returns a site with its pages and forms, and with those for signing in and out.
 func New(s Site) *Site {
 	s.mux, s.origins = http.NewServeMux(), http.NewCrossOriginProtection()
 	s.load()
-	s.Handle("GET sign-in", signInPage)
-	s.Handle("POST sign-in", signIn)
-	s.Handle("POST sign-out", func(x *Exchange) error { return x.SignedIn(false, x.signOut) })
-	for _, pattern := range []string{"assets/*.js", "assets/*.css", "assets/*.txt", "shared/*.js", "shared/*.css", "shared/*.svg"} {
-		for name, file := range web.Files(embedded, pattern) { // they are public: the binary contains them
+	s.serveFiles()
+	s.handle(http.MethodGet, "sign-in", signInPage)
+	s.handle(http.MethodPost, "sign-in", signIn)
+	s.handle(http.MethodPost, "sign-out", signOut)
+	s.addPage(Page{Path: "", Show: nowhere})
+	for _, p := range s.Pages {
+		s.addPage(p)
+	}
+	for _, f := range s.Forms {
+		s.addForm(f)
+	}
+	return &s
+}
+
+// serveFiles serves the scripts and styles. They are public, because the binary contains them.
+func (s *Site) serveFiles() {
+	for _, pattern := range []string{
+		"assets/*.js",
+		"assets/*.css",
+		"assets/*.txt",
+		"shared/*.js",
+		"shared/*.css",
+		"shared/*.svg",
+	} {
+		for name, file := range web.Files(embedded, pattern) {
 			s.mux.Handle("GET "+s.Path+"files/"+path.Base(name), file)
 		}
 	}
-	return &s
 }
 
 // now returns the wall clock's time in UTC.
@@ -96,7 +112,10 @@ func (s *Site) now() time.Time { return s.Clock.Read().Time() }
 
 // load parses the pages, each with the frame and the parts that all pages share.
 func (s *Site) load() {
-	frame := template.New("").Funcs(functions(s.Path)).Funcs(s.Functions).Funcs(template.FuncMap{"environment": func() petcat.Environment { return s.Environment }})
+	frame := template.New("").Funcs(functions(s.Path)).Funcs(s.Functions)
+	frame.Funcs(template.FuncMap{
+		"environment": func() petcat.Environment { return s.Environment },
+	})
 	template.Must(frame.ParseFS(embedded, "shared/*.html"))
 	template.Must(frame.ParseFS(s.Templates, "html/site.html"))
 	s.templates = make(map[string]*template.Template)
@@ -110,27 +129,6 @@ func (s *Site) load() {
 			s.templates[page] = template.Must(template.Must(frame.Clone()).ParseFS(folder, name))
 		}
 	}
-}
-
-// Handle registers a handler for a method and a path, which is below the site's unless it begins
-// with a slash.
-func (s *Site) Handle(pattern string, h func(*Exchange) error) {
-	method, path, _ := strings.Cut(pattern, " ")
-	if !strings.HasPrefix(path, "/") {
-		path = s.Path + path
-	}
-	s.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
-		x := &Exchange{W: w, R: r, site: s}
-		if err := r.ParseForm(); err != nil {
-			x.fail(petcat.Errorf(petcat.CodeInvalidField, "the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err))
-			return
-		}
-		done := r.Form.Get("done")
-		x.notice = cmp.Or(s.Notices[done], notices[done])
-		if err := h(x); err != nil {
-			x.fail(err)
-		}
-	})
 }
 
 // notices are the notices of both sites.
@@ -155,9 +153,11 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case s.origins.Check(r) != nil:
-		err = petcat.Errorf(petcat.CodeForbidden, "this request comes from a page of another origin; make the change on this site's own page")
+		err = petcat.Errorf(petcat.CodeForbidden,
+			"this request comes from a page of another origin; make the change on this site's own page")
 	case int64(len(r.URL.RawQuery)) > limit:
-		err = petcat.Errorf(petcat.CodeInvalidField, "the address is too long; open the page from the start")
+		err = petcat.Errorf(petcat.CodeInvalidField,
+			"the address is too long; open the page from the start")
 	}
 	if err != nil {
 		(&Exchange{W: w, R: r, site: s}).fail(err)
@@ -169,8 +169,16 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // secure sets the headers that every page has: only our own files and forms, nothing else.
 func secure(h http.Header) {
-	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", strings.Join([]string{
+		"default-src 'none'",
+		"script-src 'self'",
+		"style-src 'self'",
+		"img-src 'self'",
+		"connect-src 'self'",
+		"form-action 'self'",
+		"base-uri 'none'",
+		"frame-ancestors 'none'",
+	}, "; "))
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")

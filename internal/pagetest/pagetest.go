@@ -96,9 +96,14 @@ func Open(t *testing.T) *Service {
 // Options returns the options of a site for the deployment d1.
 func (s *Service) Options() pages.Options {
 	return pages.Options{
-		Environment: petcat.Production, Deployment: "d1", Clock: s.Clock, Logger: slog.New(slog.NewTextHandler(s.Log, nil)),
-		Failures:  ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
-		Strangers: ratelimit.NewBucket[clientnet.Net](s.Clock, StrangersPerMinute, ratelimit.MaxAddresses),
+		Sessions:    s.Store,
+		Keys:        s.Store,
+		Environment: petcat.Production,
+		Deployment:  "d1",
+		Clock:       s.Clock,
+		Logger:      slog.New(slog.NewTextHandler(s.Log, nil)),
+		Failures:    ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
+		Strangers:   ratelimit.NewBucket[clientnet.Net](s.Clock, StrangersPerMinute, ratelimit.MaxAddresses),
 	}
 }
 

@@ -7,26 +7,61 @@ import (
 	"petcat/internal/pages"
 )
 
-func key(x *exchange, k petcat.Key) error {
-	v, err := x.Look(k)
+// findKey returns the key in the path, which must belong to the account.
+func (p *Portal) findKey(x *pages.Exchange) (petcat.Key, error) {
+	id, err := petcat.ParseKeyID(x.R.PathValue("key"))
+	if err != nil {
+		return petcat.Key{}, pages.NotFound()
+	}
+	k, err := p.Store.FindKey(x.R.Context(), id)
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return petcat.Key{}, noSuchKey(id)
+	}
+	if err != nil {
+		return petcat.Key{}, err
+	}
+	if k.Account != x.Session.Account.ID {
+		return petcat.Key{}, noSuchKey(id)
+	}
+	return k, nil
+}
+
+func noSuchKey(id petcat.KeyID) error {
+	return petcat.Errorf(petcat.CodeNotFound, "your account has no key %s", id)
+}
+
+func (p *Portal) key(x *pages.Exchange) error {
+	k, err := p.findKey(x)
 	if err != nil {
 		return err
 	}
-	return x.Render("key", pages.View{Title: k.ID.String(), Section: "overview", Data: v})
+	return x.ShowKey("overview", k)
 }
 
-func createKey(x *exchange) error { return x.CreateKey("overview", x.account.ID) }
+func (p *Portal) createKey(x *pages.Exchange) error {
+	return x.CreateKey("overview", x.Session.Account.ID)
+}
 
-func rotateKey(x *exchange, old petcat.Key) error { return x.RotateKey("overview", old) }
+func (p *Portal) rotateKey(x *pages.Exchange) error {
+	k, err := p.findKey(x)
+	if err != nil {
+		return err
+	}
+	return x.RotateKey("overview", k)
+}
 
 // editKey changes label and expiry.
-func editKey(x *exchange, k petcat.Key) error {
+func (p *Portal) editKey(x *pages.Exchange) error {
+	k, err := p.findKey(x)
+	if err != nil {
+		return err
+	}
 	label := x.Value("label")
 	expiresAt, err := newExpiry(x, k)
 	if err != nil {
 		return err
 	}
-	edit, err := petcat.ParseKeyEdit(&label, expiresAt, x.Clock.Read().Time())
+	edit, err := petcat.ParseKeyEdit(&label, expiresAt, p.now())
 	if err != nil {
 		return err
 	}
@@ -34,7 +69,7 @@ func editKey(x *exchange, k petcat.Key) error {
 	if err != nil {
 		return err
 	}
-	edited, err := x.Store.EditKey(x.R.Context(), by, k.ID, edit)
+	edited, err := p.Store.EditKey(x.R.Context(), by, k.ID, edit)
 	if err != nil {
 		return err
 	}
@@ -43,18 +78,30 @@ func editKey(x *exchange, k petcat.Key) error {
 
 // newExpiry returns the expiry in the form, or nil if it is unchanged. The form shows the day alone:
 // if that is unchanged, so is the time of day. The form of an expired key has no expiry.
-func newExpiry(x *exchange, k petcat.Key) (*time.Time, error) {
-	if !x.R.Form.Has("expires") || x.Value("expires") == k.ExpiresAt.Format(time.DateOnly) {
+func newExpiry(x *pages.Exchange, k petcat.Key) (*time.Time, error) {
+	if !x.R.Form.Has("expires") {
+		return nil, nil
+	}
+	if x.Value("expires") == k.ExpiresAt.Format(time.DateOnly) {
 		return nil, nil
 	}
 	day, err := x.Date("expires", "the day on which it expires")
 	return &day, err
 }
 
-func revokeKey(x *exchange, k petcat.Key) error {
-	return x.ChangeKey(k.ID, petcat.RevokeKey, "revoked")
+func (p *Portal) confirmRevoke(x *pages.Exchange) error {
+	k, err := p.findKey(x)
+	if err != nil {
+		return err
+	}
+	return x.ConfirmRevoke("overview", k,
+		"To replace a key without a gap, rotate it instead.")
 }
 
-func confirmRevoke(x *exchange, k petcat.Key) error {
-	return x.ConfirmRevoke("overview", k, "To replace a key without a gap, rotate it instead.")
+func (p *Portal) revokeKey(x *pages.Exchange) error {
+	k, err := p.findKey(x)
+	if err != nil {
+		return err
+	}
+	return x.ChangeKey(k.ID, petcat.RevokeKey, "revoked")
 }

@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"petcat"
+	"petcat/internal/pages"
 	"petcat/internal/pagetest"
 	"petcat/internal/ratelimit"
 )
 
-// away is a store whose database is unavailable.
-type away struct{ Store }
+// away are sessions whose database is unavailable.
+type away struct{ pages.Sessions }
 
 func (away) FindSession(context.Context, petcat.Realm, petcat.TokenHash) (petcat.Session, error) {
 	return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database is away")

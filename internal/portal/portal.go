@@ -16,20 +16,25 @@ import (
 	"html/template"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"petcat"
 	"petcat/internal/pages"
 	"petcat/internal/ratelimit"
 )
 
-// Store is the part of the store that customers may read and change.
+// Store has the methods of the store that the portal calls; see also [petcat/internal/pages.Keys].
 type Store interface {
-	pages.Store
+	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
+	EditKey(
+		ctx context.Context, by petcat.Author, id petcat.KeyID, e petcat.KeyEdit,
+	) (petcat.Result[petcat.Key], error)
 	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
 	RequestPlan(
 		ctx context.Context, by petcat.Author, n petcat.NewPlanRequest,
 	) (petcat.Result[petcat.PlanRequest], error)
 	PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]petcat.PlanRequest, error)
+	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
 }
 
 // Options for a [Portal].
@@ -62,31 +67,50 @@ var embedded embed.FS
 func New(o Options) *Portal {
 	p := &Portal{Options: o}
 	p.site = pages.New(pages.Site{
-		Options: o.Options, Realm: petcat.AccountRealm, Store: o.Store, Cookie: "petcat-account", CookieLife: petcat.CustomerIdle,
-		Path: Path + "/", Templates: embedded, MaxForm: 16 << 10,
-		Functions: template.FuncMap{"site": func() string { return "petcat" }},
-		Notices:   map[string]string{"edited": "The key was changed.", "asked": "Your request was sent. This page will show the answer."},
+		Options:    o.Options,
+		Realm:      petcat.AccountRealm,
+		Cookie:     "petcat-account",
+		CookieLife: petcat.CustomerIdle,
+		Path:       Path + "/",
+		MaxForm:    16 << 10,
+		Templates:  embedded,
+		Functions: template.FuncMap{
+			"site": func() string { return "petcat" },
+		},
+		Notices: map[string]string{
+			"edited": "The key was changed.",
+			"asked":  "Your request was sent. This page will show the answer.",
+		},
 		CheckHost: p.checkHost,
+		Admit:     p.admit,
+		MayChange: func(petcat.Session) error { return nil },
+		Pages:     p.pages(),
+		Forms:     p.forms(),
 	})
-	for pattern, h := range map[string]handle{
-		"GET " + Path:            overview,
-		"GET {$}":                overview,
-		"GET usage":              usage,
-		"GET usage.json":         usageChart,
-		"GET keys/{key}":         on(key),
-		"GET keys/{key}/revoke":  on(confirmRevoke),
-		"GET ":                   func(*exchange) error { return pages.NotFound() },
-		"POST plan":              withForm(requestPlan, overview),
-		"POST keys":              withForm(createKey, overview),
-		"POST keys/{key}":        withForm(on(editKey), on(key)),
-		"POST keys/{key}/rotate": withForm(on(rotateKey), on(key)),
-		"POST keys/{key}/revoke": withForm(on(revokeKey), on(key)),
-	} {
-		p.site.Handle(pattern, func(x *pages.Exchange) error {
-			return x.SignedIn(x.R.Method == http.MethodPost, func() error { return p.answer(x, h) })
-		})
-	}
 	return p
+}
+
+// pages returns all pages.
+func (p *Portal) pages() []pages.Page {
+	return []pages.Page{
+		{Path: Path, Show: p.overview},
+		{Path: "{$}", Show: p.overview},
+		{Path: "usage", Show: p.usage},
+		{Path: "usage.json", Show: p.usageChart},
+		{Path: "keys/{key}", Show: p.key},
+		{Path: "keys/{key}/revoke", Show: p.confirmRevoke},
+	}
+}
+
+// forms returns all forms.
+func (p *Portal) forms() []pages.Form {
+	return []pages.Form{
+		{Path: "plan", Change: p.requestPlan, Page: p.overview},
+		{Path: "keys", Change: p.createKey, Page: p.overview},
+		{Path: "keys/{key}", Change: p.editKey, Page: p.key},
+		{Path: "keys/{key}/rotate", Change: p.rotateKey, Page: p.key},
+		{Path: "keys/{key}/revoke", Change: p.revokeKey, Page: p.key},
+	}
 }
 
 // Link returns a customer's sign-in link. The token is in the fragment, which browsers never send.
@@ -96,55 +120,26 @@ func Link(publicURL string, token petcat.Secret) string {
 
 // checkHost rejects all hosts but localhost without TLS.
 func (p *Portal) checkHost(host string) error {
-	if address, _ := netip.ParseAddr(host); p.Secure || host == "localhost" || address.IsLoopback() {
+	address, _ := netip.ParseAddr(host)
+	if p.Secure || host == "localhost" || address.IsLoopback() {
 		return nil
 	}
-	return petcat.Errorf(petcat.CodeForbidden, "without TLS, this page works on localhost alone; the operator of this service must set --tls-cert and --tls-key, or the https address of its proxy as --public-url")
+	return petcat.Errorf(petcat.CodeForbidden,
+		"without TLS, this page works on localhost alone; the operator of this service must set "+
+			"--tls-cert and --tls-key, or the https address of its proxy as --public-url")
+}
+
+// admit rejects requests of an account that sends too many.
+func (p *Portal) admit(s petcat.Session) error {
+	if p.Requests.Take(s.Account.ID).Refused {
+		return petcat.Errorf(petcat.CodeRateLimitExceeded,
+			"too many requests for the pages of this account; wait a minute, then try again")
+	}
+	return nil
 }
 
 // ServeHTTP implements [http.Handler].
 func (p *Portal) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.site.ServeHTTP(w, r) }
 
-// answer calls the handler of a request with a session.
-func (p *Portal) answer(x *pages.Exchange, h handle) error {
-	if p.Requests.Take(x.Session.Account.ID).Refused {
-		return petcat.Errorf(petcat.CodeRateLimitExceeded, "too many requests for the pages of this account; wait a minute, then try again")
-	}
-	return h(&exchange{p, x, x.Session.Account})
-}
-
-// exchange is a request and its response.
-type exchange struct {
-	*Portal
-	*pages.Exchange
-
-	account petcat.Account // of the session
-}
-
-// handle responds to a request, or returns an error.
-type handle func(x *exchange) error
-
-// withForm returns a handler that makes a change, and shows the form again if its input is invalid.
-func withForm(change, page handle) handle {
-	return func(x *exchange) error {
-		return x.Again(change(x), "", func() error { return page(x) })
-	}
-}
-
-// on returns a handler that is called with the key in the path, which must belong to the account.
-func on(h func(*exchange, petcat.Key) error) handle {
-	return func(x *exchange) error {
-		id, err := petcat.ParseKeyID(x.R.PathValue("key"))
-		if err != nil {
-			return pages.NotFound()
-		}
-		k, err := x.Store.FindKey(x.R.Context(), id)
-		if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && k.Account != x.account.ID {
-			return petcat.Errorf(petcat.CodeNotFound, "your account has no key %s", id)
-		}
-		if err != nil {
-			return err
-		}
-		return h(x, k)
-	}
-}
+// now returns the wall clock's time in UTC.
+func (p *Portal) now() time.Time { return p.Clock.Read().Time() }

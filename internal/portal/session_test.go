@@ -163,7 +163,7 @@ func TestSecure(t *testing.T) {
 }
 
 func TestStoreOutage(t *testing.T) {
-	s := start(t, func(o *Options) { o.Store = away{o.Store} })
+	s := start(t, func(o *Options) { o.Sessions = away{o.Sessions} })
 	b := s.Browser()
 	b.Do(http.MethodGet, "", "", "Cookie", "petcat-account-d1="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
 	b.Post("sign-in", "token", strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")

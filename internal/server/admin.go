@@ -109,6 +109,8 @@ func (p *parts) management(failures *ratelimit.Bucket[clientnet.Net]) http.Handl
 // if browsers reach them over TLS. strangers counts cookies without a session.
 func (p *parts) pageOptions(secure bool, strangers *ratelimit.Bucket[clientnet.Net]) pages.Options {
 	return pages.Options{
+		Sessions:       p.data.store,
+		Keys:           p.data.store,
 		Environment:    p.data.store.Environment(),
 		Deployment:     p.data.store.Dataset(),
 		Secure:         secure,

@@ -15,7 +15,6 @@ import (
 func (p *parts) observe(r *httpapi.Record) {
 	if r.API {
 		p.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Allowed, r.Duration)
-		p.history.Count(r.Status, r.Code, r.Duration)
 		p.usage.Done(usage.Response{
 			At:      r.At,
 			Account: r.Account,

@@ -143,11 +143,23 @@ func (b base) followAccess(
 }
 
 // recordHistory starts to record the history for the console's charts.
-func (b base) recordHistory(s *state) *console.History {
-	history := console.NewHistory(b.Clock.Read().Time())
-	b.lifetime.every(console.StepLength, func(context.Context) {
-		r, _ := s.readiness()
-		history.Take(b.Clock.Read().Time(), slices.Sorted(maps.Keys(r.Since)))
-	})
+func (b base) recordHistory(st *state) *console.History {
+	history := console.NewHistory(b.Clock.Read().Time(), metrics.DurationBounds())
+	b.lifetime.every(console.StepLength, func(ctx context.Context) { b.takeStep(ctx, st, history) })
 	return history
+}
+
+// takeStep adds the numbers since the last step to the history of the console.
+func (b base) takeStep(ctx context.Context, st *state, history *console.History) {
+	totals, err := b.metrics.Totals()
+	if err != nil {
+		b.Log.ErrorContext(ctx, "history step not taken", "error", err)
+		return
+	}
+	r, _ := st.readiness()
+	history.Take(b.Clock.Read().Time(), console.Totals{
+		Statuses:  totals.Statuses,
+		Reasons:   totals.Reasons,
+		Durations: totals.Durations,
+	}, slices.Sorted(maps.Keys(r.Since)))
 }

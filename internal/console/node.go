@@ -1,0 +1,58 @@
+package console
+
+import (
+	"strings"
+
+	"petcat"
+	"petcat/internal/config"
+	"petcat/internal/pages"
+)
+
+func (c *Console) settings(x *pages.Exchange) error {
+	return x.Render("settings", pages.View{
+		Title:   "Settings",
+		Section: "settings",
+		Data:    c.Settings,
+	})
+}
+
+// nodesView has all nodes.
+type nodesView struct {
+	Nodes []petcat.Node
+	Self  string // the id of this node
+}
+
+func (c *Console) nodes(x *pages.Exchange) error {
+	return x.Render("nodes", pages.View{
+		Title:   "Nodes",
+		Section: "nodes",
+		Data: nodesView{
+			Nodes: c.Nodes(),
+			Self:  c.Node,
+		},
+	})
+}
+
+// backupsView has the last scheduled backup and the schedule.
+type backupsView struct {
+	Last     any
+	Settings []config.Value
+}
+
+func (c *Console) backups(x *pages.Exchange) error {
+	last, err := c.LastBackup(x.R.Context())
+	if err != nil {
+		return err
+	}
+	v := backupsView{Last: last}
+	for _, s := range c.Settings {
+		if strings.HasPrefix(s.Flag, "--backup") {
+			v.Settings = append(v.Settings, s)
+		}
+	}
+	return x.Render("backups", pages.View{
+		Title:   "Backups",
+		Section: "backups",
+		Data:    v,
+	})
+}

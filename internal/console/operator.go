@@ -1,0 +1,141 @@
+package console
+
+import (
+	"crypto/rand"
+	"time"
+
+	"petcat"
+	"petcat/internal/pages"
+)
+
+// operatorsView has the users of the console and of the management API.
+type operatorsView struct {
+	Operators []petcat.Operator
+	Tokens    []petcat.OperatorToken
+}
+
+func (c *Console) operators(x *pages.Exchange) error {
+	operators, err := c.Store.Operators(x.R.Context())
+	if err != nil {
+		return err
+	}
+	tokens, err := c.Store.Tokens(x.R.Context())
+	if err != nil {
+		return err
+	}
+	return x.Render("operators", pages.View{
+		Title:   "Operators",
+		Section: "operators",
+		Data: operatorsView{
+			Operators: operators,
+			Tokens:    tokens,
+		},
+	})
+}
+
+// operatorInPath returns the name of the operator in the path.
+func operatorInPath(x *pages.Exchange) (petcat.OperatorName, error) {
+	return petcat.ParseOperatorName(x.R.PathValue("operator"))
+}
+
+func (c *Console) createOperator(x *pages.Exchange) error {
+	name, err := petcat.ParseOperatorName(x.Value("name"))
+	if err != nil {
+		return err
+	}
+	role, err := petcat.ParseRole(x.Value("role"))
+	if err != nil {
+		return err
+	}
+	token, err := petcat.GenerateToken(rand.Reader)
+	if err != nil {
+		return err
+	}
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	made, err := c.Store.CreateOperator(x.R.Context(), by, name, role, token.Hash)
+	if err != nil {
+		return err
+	}
+	if made.Replayed {
+		return x.GoTo("operators", "repeated")
+	}
+	return c.showLink(x, name, made.Value.LinkEndsAt, token.Secret)
+}
+
+func (c *Console) linkOperator(x *pages.Exchange) error {
+	name, err := operatorInPath(x)
+	if err != nil {
+		return err
+	}
+	token, err := petcat.GenerateToken(rand.Reader)
+	if err != nil {
+		return err
+	}
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	of := petcat.Subject{Operator: name}
+	made, err := c.Store.CreateLink(x.R.Context(), by, of, token.Hash)
+	if err != nil {
+		return err
+	}
+	if made.Replayed {
+		return x.GoTo("operators", "repeated")
+	}
+	return c.showLink(x, name, made.Value.EndsAt, token.Secret)
+}
+
+// linkView is a sign-in link, which is shown once.
+type linkView struct {
+	Of     petcat.OperatorName
+	EndsAt time.Time
+	Link   string
+}
+
+func (c *Console) showLink(
+	x *pages.Exchange, of petcat.OperatorName, endsAt time.Time, token petcat.Secret,
+) error {
+	return x.Render("new-link", pages.View{
+		Title:   "Link of " + string(of),
+		Section: "operators",
+		Data: linkView{
+			Of:     of,
+			EndsAt: endsAt,
+			Link:   SignInLink(c.URL, token),
+		},
+	})
+}
+
+func (c *Console) confirmRemove(x *pages.Exchange) error {
+	name, err := operatorInPath(x)
+	if err != nil {
+		return err
+	}
+	return x.Confirm("operators", pages.Confirmation{
+		Question:    "Remove the operator " + string(name) + "?",
+		Consequence: "Their sessions and link end at once. The audit log keeps their entries.",
+		Action:      "operators/" + string(name) + "/remove",
+		Button:      "Remove the operator",
+		Back:        "operators",
+	})
+}
+
+func (c *Console) removeOperator(x *pages.Exchange) error {
+	name, err := operatorInPath(x)
+	if err != nil {
+		return err
+	}
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	removed, err := c.Store.RemoveOperator(x.R.Context(), by, name)
+	if err != nil {
+		return err
+	}
+	return x.Made("operators", removed.Replayed, "removed")
+}

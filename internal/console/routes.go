@@ -1,0 +1,76 @@
+package console
+
+import (
+	"net/http"
+	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
+
+	"petcat/internal/pages"
+)
+
+// pages returns all pages.
+func (c *Console) pages() []pages.Page {
+	return []pages.Page{
+		{Path: "{$}", Show: c.overview},
+		{Path: "history.json", Show: c.charts},
+		{Path: "find", Show: c.find, Method: http.MethodPost}, // the text may be a secret
+		{Path: "accounts", Show: c.accounts},
+		{Path: "accounts/{account}", Show: c.account},
+		{Path: "accounts/{account}/close", Show: c.confirmClose, Admin: true},
+		{Path: "accounts/{account}/usage", Show: c.usage},
+		{Path: "accounts/{account}/usage.csv", Show: c.usageCSV},
+		{Path: "accounts/{account}/usage.json", Show: c.usageChart},
+		{Path: "keys/{key}", Show: c.key},
+		{Path: "keys/{key}/revoke", Show: c.confirmRevoke, Admin: true},
+		{Path: "bans", Show: c.bans},
+		{Path: "requests", Show: c.requests},
+		{Path: "categories", Show: c.categories},
+		{Path: "categories/{category}", Show: c.category},
+		{Path: "categories/{category}/delete", Show: c.confirmDelete, Admin: true},
+		{Path: "usage", Show: c.usage},
+		{Path: "usage.csv", Show: c.usageCSV},
+		{Path: "usage.json", Show: c.usageChart},
+		{Path: "audit", Show: c.audit},
+		{Path: "operators", Show: c.operators},
+		{Path: "operators/{operator}/remove", Show: c.confirmRemove, Admin: true},
+		{Path: "settings", Show: c.settings},
+		{Path: "nodes", Show: c.nodes},
+		{Path: "backups", Show: c.backups},
+		{Path: "sign-out-everywhere", Show: pages.SignOutEverywhere, Method: http.MethodPost},
+		// Not pprof.Cmdline: the arguments may contain a password.
+		{Path: "/debug/pprof/", Show: profile(pprof.Index)},
+		{Path: "/debug/pprof/profile", Show: profile(pprof.Profile)},
+		{Path: "/debug/pprof/symbol", Show: profile(pprof.Symbol)},
+		{Path: "/debug/pprof/trace", Show: profile(pprof.Trace)},
+	}
+}
+
+// profile returns the page of a profile.
+func profile(serve http.HandlerFunc) pages.Handler {
+	return func(x *pages.Exchange) error {
+		serve(x.W, x.R)
+		return nil
+	}
+}
+
+// forms returns all forms. Only admins may send them.
+func (c *Console) forms() []pages.Form {
+	return []pages.Form{
+		{Path: "accounts", Change: c.createAccount, Page: c.accounts, Field: "plan"},
+		{Path: "accounts/{account}/plan", Change: c.changePlan, Page: c.account, Field: "plan"},
+		{Path: "accounts/{account}/close", Change: c.closeAccount, Page: c.confirmClose, Field: "typed"},
+		{Path: "accounts/{account}/keys", Change: c.createKey, Page: c.account, Field: "expires"},
+		{Path: "keys/{key}/rotate", Change: c.rotateKey, Page: c.key},
+		{Path: "keys/{key}/disable", Change: c.disableKey, Page: c.key},
+		{Path: "keys/{key}/enable", Change: c.enableKey, Page: c.key},
+		{Path: "keys/{key}/revoke", Change: c.revokeKey, Page: c.key},
+		{Path: "bans/{key}/lift", Change: c.liftBan},
+		{Path: "requests/{request}/approve", Change: c.approvePlan, Page: c.requests},
+		{Path: "requests/{request}/decline", Change: c.declinePlan, Page: c.requests},
+		{Path: "operators", Change: c.createOperator, Page: c.operators, Field: "name"},
+		{Path: "operators/{operator}/link", Change: c.linkOperator},
+		{Path: "operators/{operator}/remove", Change: c.removeOperator},
+		{Path: "categories", Change: c.createCategory, Page: c.categories, Field: "name"},
+		{Path: "categories/{category}", Change: c.updateCategory, Page: c.category},
+		{Path: "categories/{category}/delete", Change: c.deleteCategory, Page: c.confirmDelete},
+	}
+}

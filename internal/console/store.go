@@ -1,0 +1,70 @@
+package console
+
+import (
+	"context"
+
+	"petcat"
+)
+
+// Store has the methods of the store that the console calls.
+type Store interface {
+	// Accounts.
+	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
+	AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error)
+	AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([]petcat.AccountSummary, error)
+	CreateAccount(
+		ctx context.Context, by petcat.Author, name petcat.AccountName, s petcat.Subscription,
+	) (petcat.Result[petcat.Account], error)
+	EditAccount(
+		ctx context.Context, by petcat.Author, id petcat.AccountID, e petcat.AccountEdit,
+	) (petcat.Result[petcat.Account], error)
+	CloseAccount(
+		ctx context.Context, by petcat.Author, id petcat.AccountID,
+	) (petcat.Result[petcat.Account], error)
+
+	// Keys and bans; see also [petcat/internal/pages.Keys].
+	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
+	FindKeys(ctx context.Context, hashes []petcat.KeyHash) ([]petcat.Key, error)
+	KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error)
+	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
+	LiftBan(
+		ctx context.Context, by petcat.Author, key petcat.KeyID,
+	) (petcat.Result[petcat.Ban], error)
+
+	// Plan requests.
+	PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]petcat.PlanRequest, error)
+	ApprovePlanRequest(
+		ctx context.Context, by petcat.Author, a petcat.PlanApproval,
+	) (petcat.Result[petcat.PlanRequest], error)
+	DeclinePlanRequest(
+		ctx context.Context, by petcat.Author, id petcat.PlanRequestID,
+	) (petcat.Result[petcat.PlanRequest], error)
+
+	// Categories.
+	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
+	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
+	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
+	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
+
+	// Usage.
+	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
+	TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error)
+	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
+	FindRefusal(ctx context.Context, requestID string) (petcat.Refusal, error)
+
+	// Operators, tokens, and the audit log.
+	Operators(ctx context.Context) ([]petcat.Operator, error)
+	CreateOperator(
+		ctx context.Context, by petcat.Author, name petcat.OperatorName, role petcat.Role, link petcat.TokenHash,
+	) (petcat.Result[petcat.Operator], error)
+	CreateLink(
+		ctx context.Context, by petcat.Author, of petcat.Subject, link petcat.TokenHash,
+	) (petcat.Result[petcat.Link], error)
+	RemoveOperator(
+		ctx context.Context, by petcat.Author, name petcat.OperatorName,
+	) (petcat.Result[petcat.OperatorName], error)
+	Tokens(ctx context.Context) ([]petcat.OperatorToken, error)
+	EachAuditEntry(
+		ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error,
+	) error
+}

@@ -1,0 +1,101 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"petcat"
+)
+
+// Handler responds to a request, or returns an error.
+type Handler func(x *Exchange) error
+
+// Page is what users with a session see at a path. Others are sent to the sign-in page.
+type Page struct {
+	Method string // GET if empty
+	Path   string // below the site's, unless it begins with a slash
+	Admin  bool   // only for users who may make changes
+	Show   Handler
+}
+
+// Form is a change that users with a session make by sending a form. If the session has ended, the
+// response is a page that keeps the form, and can send it again.
+type Form struct {
+	Path   string // below the site's
+	Change Handler
+	// Page shows the form again if its input breaks a rule. If it is nil, an error page is shown.
+	Page Handler
+	// Field is the field that shows an error that names none, "" for the top of the page.
+	Field string
+}
+
+// addPage registers a page.
+func (s *Site) addPage(p Page) {
+	s.handle(cmp.Or(p.Method, http.MethodGet), p.Path, func(x *Exchange) error {
+		err := x.findSession()
+		if petcat.CodeOf(err) == petcat.CodeNotFound {
+			return x.goToSignIn()
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.Admit(x.Session); err != nil {
+			return err
+		}
+		if p.Admin {
+			if err := s.MayChange(x.Session); err != nil {
+				return err
+			}
+		}
+		return p.Show(x)
+	})
+}
+
+// addForm registers a form.
+func (s *Site) addForm(f Form) {
+	s.handle(http.MethodPost, f.Path, func(x *Exchange) error {
+		err := x.findSession()
+		if petcat.CodeOf(err) == petcat.CodeNotFound {
+			return x.keepForm()
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.Admit(x.Session); err != nil {
+			return err
+		}
+		if err := s.MayChange(x.Session); err != nil {
+			return err
+		}
+		err = f.Change(x)
+		if err != nil && f.Page != nil {
+			return x.Again(err, f.Field, f.Page)
+		}
+		return err
+	})
+}
+
+// handle registers a handler for a method and a path, which is below the site's unless it begins
+// with a slash.
+func (s *Site) handle(method, path string, h Handler) {
+	if !strings.HasPrefix(path, "/") {
+		path = s.Path + path
+	}
+	s.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
+		x := &Exchange{W: w, R: r, site: s}
+		if err := r.ParseForm(); err != nil {
+			x.fail(petcat.Errorf(petcat.CodeInvalidField,
+				"the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err))
+			return
+		}
+		done := r.Form.Get("done")
+		x.notice = cmp.Or(s.Notices[done], notices[done])
+		if err := h(x); err != nil {
+			x.fail(err)
+		}
+	})
+}
+
+// nowhere responds to requests for an address without a page.
+func nowhere(*Exchange) error { return NotFound() }
