@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"petcat"
 	"petcat/internal/catalog"
 	"petcat/internal/clientnet"
@@ -291,6 +293,22 @@ func (p *Page) WantGoesTo(path string) {
 	if got, want := to.String(), p.b.url+path; got != want {
 		p.b.T.Errorf("%s %s redirects to %s, want %s", p.Request.Method, p.Request.URL.Path, got, want)
 	}
+}
+
+// WantCookie checks the page's only cookie, apart from its value, which it returns.
+func (p *Page) WantCookie(want http.Cookie) (value string) {
+	p.b.T.Helper()
+	cookies := p.Cookies()
+	if len(cookies) != 1 {
+		p.b.T.Fatalf("%d cookies, want 1", len(cookies))
+	}
+	got := *cookies[0]
+	value = got.Value
+	got.Value, got.Raw = "", ""
+	if diff := cmp.Diff(want, got); diff != "" {
+		p.b.T.Errorf("the cookie (-want +got):\n%s", diff)
+	}
+	return value
 }
 
 // Secret returns the secret key that the page shows.
