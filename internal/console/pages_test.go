@@ -365,7 +365,7 @@ func TestOnce(t *testing.T) {
 // TestFormsHaveOnce: every form that changes something has a field once. Signing in and out cannot be
 // repeated, a search changes nothing, and session-ended.html sends a form again with its fields.
 func TestFormsHaveOnce(t *testing.T) {
-	form := regexp.MustCompile(`<form[^>]*method="post"[^>]*>(\{\{template "once"}})?`)
+	form := regexp.MustCompile(`<form[^>]*method="post"[^>]*>\s*(\{\{template "once"}})?`)
 	without := regexp.MustCompile(`action="\{\{base}}(sign-in|sign-out|find)"`)
 	forms := 0
 	for _, folder := range []string{"html", "../pages/html", "../pages/shared", "../portal/html"} {

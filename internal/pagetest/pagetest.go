@@ -249,8 +249,14 @@ type Page struct {
 // richStatus matches a live region (which screen readers announce) that contains more than text.
 var richStatus = regexp.MustCompile(`role="status"[^>]*>[^<]*<[^/]`)
 
-// Want checks the status, that the page contains all texts, and that its live regions contain
-// only text.
+// squeezed returns HTML without most white space, as pages may be indented in any way.
+func squeezed(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	return strings.NewReplacer("> ", ">", " <", "<", " >", ">").Replace(text)
+}
+
+// Want checks the status, that the page contains all texts, whatever the white space around its tags is,
+// and that its live regions contain only text.
 func (p *Page) Want(status int, texts ...string) *Page {
 	t := p.b.T
 	t.Helper()
@@ -260,8 +266,9 @@ func (p *Page) Want(status int, texts ...string) *Page {
 	if found := richStatus.FindString(p.Text); found != "" {
 		t.Errorf("%s %s has more than text in %s", p.Request.Method, p.Request.URL.Path, found)
 	}
+	shown := squeezed(p.Text)
 	for _, text := range texts {
-		if !strings.Contains(p.Text, text) {
+		if !strings.Contains(shown, squeezed(text)) {
 			t.Errorf("%s %s does not contain %q\n%s", p.Request.Method, p.Request.URL.Path, text, p.Main())
 		}
 	}
@@ -277,8 +284,9 @@ func (p *Page) Main() string {
 // Lacks fails the test if the page contains one of the texts.
 func (p *Page) Lacks(texts ...string) {
 	p.b.T.Helper()
+	shown := squeezed(p.Text)
 	for _, text := range texts {
-		if strings.Contains(p.Text, text) {
+		if strings.Contains(shown, squeezed(text)) {
 			p.b.T.Errorf("%s %s contains %q", p.Request.Method, p.Request.URL.Path, text)
 		}
 	}

@@ -114,7 +114,7 @@ func TestOnce(t *testing.T) {
 	once := func(page, action string) string {
 		t.Helper()
 		const field = `<input type="hidden" name="once" value="(\w{26})">`
-		form := regexp.MustCompile(`action="/account/` + action + `">` + field)
+		form := regexp.MustCompile(`action="/account/` + action + `">\s*` + field)
 		found := form.FindStringSubmatch(b.Get(page).Text)
 		if found == nil {
 			t.Fatalf("the page %q has no form %s with a field once", page, action)
