@@ -37,6 +37,8 @@ CONTRACT  := api/openapi.yaml
 EXCHANGES := build/exchanges.jsonl
 # The SDK is a separate module, which ./... does not include.
 SDK       := petcat/client
+# Formats the templates of all pages.
+FORMAT_TEMPLATES = find internal -name '*.html' -print0 | xargs -0 go run ./tools/templates
 # The supported platforms, except linux/amd64.
 PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 # The packages with goroutines.
@@ -79,11 +81,13 @@ clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,pyr
 check: fmt-check vet cross lint tidy-check workflows gen-check contract alerts vuln ## Run all checks other than tests
 
 .PHONY: fmt
-fmt: need-go ## Format the Go files
+fmt: need-go ## Format the Go files and the pages' templates
 	$(GOLANGCI) fmt
+	$(FORMAT_TEMPLATES)
 
 .PHONY: fmt-check
-fmt-check: need-go ## Fail if a Go file is not formatted (the first run compiles the linter: minutes)
+fmt-check: need-go ## Fail if a Go file or a template is not formatted (the first run compiles the linter: minutes)
+	@$(FORMAT_TEMPLATES) -check || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 	@$(GOLANGCI) fmt --diff || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 
 .PHONY: vet
