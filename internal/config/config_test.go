@@ -4,9 +4,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,10 +66,17 @@ func wantError(t *testing.T, err error, parts ...string) {
 // defaults returns the settings without flags and variables.
 func defaults() Settings {
 	return Settings{
-		Data: "./data", Database: petcat.NewSecret("sqlite"), Init: true,
-		Listen: ":8080", AdminListen: "127.0.0.1:8081",
-		Environment: petcat.Production, Bans: petcat.EnforceBans,
-		MaxStaleness: 30 * time.Second, ShutdownTimeout: 20 * time.Second, BackupKeep: 7, BackupDir: "data/backups",
+		Data:            "./data",
+		Database:        petcat.NewSecret("sqlite"),
+		Init:            true,
+		Listen:          ":8080",
+		AdminListen:     "127.0.0.1:8081",
+		Environment:     petcat.Production,
+		Bans:            petcat.EnforceBans,
+		MaxStaleness:    30 * time.Second,
+		ShutdownTimeout: 20 * time.Second,
+		BackupKeep:      7,
+		BackupDir:       "data/backups",
 	}
 }
 
@@ -77,26 +86,61 @@ func TestLoad(t *testing.T) {
 	wantSettings(t, defaults(), nil)
 
 	want := defaults()
-	want.Bans, want.Environment = petcat.BansOff, petcat.Staging
-	wantSettings(t, want, []string{"PETCAT_BANS=shadow", "PETCAT_ENVIRONMENT=staging", "PETCAT_DATA=", "PETCAT_LISTEN= \r\n"}, "--bans", "off")
+	want.Bans = petcat.BansOff
+	want.Environment = petcat.Staging
+	wantSettings(t, want, []string{
+		"PETCAT_BANS=shadow",
+		"PETCAT_ENVIRONMENT=staging",
+		"PETCAT_DATA=",
+		"PETCAT_LISTEN= \r\n",
+	}, "--bans", "off")
 
 	want = defaults()
-	want.Data, want.Init, want.AdminListen, want.AdminAllowPlaintext = "/srv/pet cat", false, ":8081", true
-	want.TLSCert, want.TLSKey, want.PublicURL, want.ConsoleURL = "cert.pem", "key.pem", "https://api.example.com", "https://console.example.com"
+	want.Data = "/srv/pet cat"
 	want.Database = petcat.NewSecret("postgres://petcat:hunter2@db/petcat")
+	want.Init = false
+	want.AdminListen = ":8081"
+	want.AdminAllowPlaintext = true
+	want.ConsoleURL = "https://console.example.com"
+	want.PublicURL = "https://api.example.com"
+	want.TLSCert = "cert.pem"
+	want.TLSKey = "key.pem"
 	want.TrustedProxies = []netip.Prefix{
-		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32"),
-		netip.MustParsePrefix("192.0.2.2/32"), netip.MustParsePrefix("2001:db8::/32"),
+		netip.MustParsePrefix("10.0.0.0/8"),
+		netip.MustParsePrefix("192.0.2.1/32"),
+		netip.MustParsePrefix("192.0.2.2/32"),
+		netip.MustParsePrefix("2001:db8::/32"),
 	}
-	want.CORSOrigins = []string{"https://app.example.com", "http://localhost:3000", "http://[::1]", "https://xn--bcher-kva.example"}
-	want.MaxStaleness, want.BackupEvery, want.BackupKeep, want.BackupDir = 0, 36*time.Hour, 30, "/mnt/backups"
-	want.LogLevel, want.LogFormat = 4, "json"
+	want.CORSOrigins = []string{
+		"https://app.example.com",
+		"http://localhost:3000",
+		"http://[::1]",
+		"https://xn--bcher-kva.example",
+	}
+	want.MaxStaleness = 0
+	want.BackupEvery = 36 * time.Hour
+	want.BackupKeep = 30
+	want.BackupDir = "/mnt/backups"
+	want.LogLevel = slog.LevelWarn
+	want.LogFormat = "json"
 	wantSettings(t, want, []string{
-		"PETCAT_DATA=\t/srv/pet cat\r", "PETCAT_INIT=false", "PETCAT_ADMIN_LISTEN= :8081 ", "PETCAT_ADMIN_ALLOW_PLAINTEXT=1",
-		"PETCAT_TLS_CERT=cert.pem\n", "PETCAT_TLS_KEY=key.pem", "PETCAT_PUBLIC_URL=https://Api.example.com:443/", "PETCAT_CONSOLE_URL=https://Console.example.com:443/",
-		"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat\n", "PETCAT_TRUSTED_PROXIES=10.1.2.3/8, 192.0.2.1,::ffff:192.0.2.2,2001:db8::/32",
-		"PETCAT_CORS_ORIGINS=https://App.example.com/, http://localhost:3000,http://[::1]:80 https://xn--bcher-kva.example",
-		"PETCAT_MAX_STALENESS=0", "PETCAT_BACKUP_EVERY=1d12h", "PETCAT_BACKUP_DIR=/mnt/backups", "PETCAT_LOG_LEVEL=WARN", "PETCAT_LOG_FORMAT=json",
+		"PETCAT_DATA=\t/srv/pet cat\r",
+		"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat\n",
+		"PETCAT_INIT=false",
+		"PETCAT_ADMIN_LISTEN= :8081 ",
+		"PETCAT_ADMIN_ALLOW_PLAINTEXT=1",
+		"PETCAT_CONSOLE_URL=https://Console.example.com:443/",
+		"PETCAT_PUBLIC_URL=https://Api.example.com:443/",
+		"PETCAT_TLS_CERT=cert.pem\n",
+		"PETCAT_TLS_KEY=key.pem",
+		"PETCAT_TRUSTED_PROXIES=10.1.2.3/8, 192.0.2.1,::ffff:192.0.2.2,2001:db8::/32",
+		"PETCAT_CORS_ORIGINS=https://App.example.com/, http://localhost:3000,http://[::1]:80 " +
+			"https://xn--bcher-kva.example",
+		"PETCAT_MAX_STALENESS=0",
+		"PETCAT_BACKUP_EVERY=1d12h",
+		"PETCAT_BACKUP_DIR=/mnt/backups",
+		"PETCAT_LOG_LEVEL=WARN",
+		"PETCAT_LOG_FORMAT=json",
 	}, "--backup-keep", "30")
 
 	flags := pflag.NewFlagSet("list", pflag.ContinueOnError)
@@ -162,7 +206,11 @@ func TestSecretFiles(t *testing.T) {
 	}
 	wantSettings(t, defaults(), []string{"PETCAT_DATABASE_FILE=" + file + ".absent"}, "--database", "sqlite")
 
-	for text, part := range map[string]string{"\n": "must not be empty", "'" + url + "'": "in quotes", url + "\n" + url: "control character"} {
+	for text, part := range map[string]string{
+		"\n":             "must not be empty",
+		"'" + url + "'":  "in quotes",
+		url + "\n" + url: "control character",
+	} {
 		write(text)
 		_, err := load(t, []string{"PETCAT_DATABASE_FILE=" + file})
 		wantError(t, err, "PETCAT_DATABASE", part)
@@ -203,9 +251,21 @@ func TestService(t *testing.T) {
 
 func TestUnknownVariables(t *testing.T) {
 	got := UnknownVariables([]string{
-		"HOME=/root", "PETCAT_LISEN=:80", "PETCAT_DATA=x", "PETCAT_DATABASE_FILE=x", "PETCAT_DATA_FILE=x", "PETCAT_API_KEY=x", "PETCAT_API_KEY_FILE=x", "PETCAT_URL=x",
-		"PETCAT_PORT=tcp://10.0.0.1:80", "PETCAT_PORT_8080_TCP_ADDR=10.0.0.1", "PETCAT_SERVICE_HOST=10.0.0.1",
-		"PETCAT_SERVICE_PORT_HTTP=80", "PETCAT_ADMIN_PORT=tcp://10.0.0.1:80", "PETCAT_TCP_PORT=1", "PETCAT_=",
+		"HOME=/root",
+		"PETCAT_=",
+		"PETCAT_DATA=x",
+		"PETCAT_DATA_FILE=x",
+		"PETCAT_DATABASE_FILE=x",
+		"PETCAT_LISEN=:80",
+		"PETCAT_URL=x",
+		"PETCAT_API_KEY=x",
+		"PETCAT_API_KEY_FILE=x",
+		"PETCAT_PORT=tcp://10.0.0.1:80",
+		"PETCAT_PORT_8080_TCP_ADDR=10.0.0.1",
+		"PETCAT_SERVICE_HOST=10.0.0.1",
+		"PETCAT_SERVICE_PORT_HTTP=80",
+		"PETCAT_ADMIN_PORT=tcp://10.0.0.1:80",
+		"PETCAT_TCP_PORT=1",
 	})
 	if diff := cmp.Diff([]string{"PETCAT_", "PETCAT_DATA_FILE", "PETCAT_LISEN"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -221,25 +281,56 @@ func TestValues(t *testing.T) {
 	flags := pflag.NewFlagSet("config", pflag.ContinueOnError)
 	Register(flags)
 	must(t, flags.Parse([]string{"--bans", "off"}))
-	settings, err := Load(flags, []string{"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat", "PETCAT_CORS_ORIGINS=http://localhost:3000,https://a.example", "PGPASSWORD=hunter2", "PGSSLMODE=require"})
+	settings, err := Load(flags, []string{
+		"PETCAT_DATABASE=postgres://petcat:hunter2@db/petcat",
+		"PETCAT_CORS_ORIGINS=http://localhost:3000,https://a.example",
+		"PGPASSWORD=hunter2",
+		"PGSSLMODE=require",
+	})
 	must(t, err)
-	values := settings.Values
-	if len(values) != len(Table())+2 {
-		t.Fatalf("%d values of %d settings", len(values), len(Table()))
+	if len(settings.Values) != len(Table())+2 {
+		t.Fatalf("%d values of %d settings", len(settings.Values), len(Table()))
 	}
-	for _, want := range [][6]string{
-		{"--database", "PETCAT_DATABASE", "postgres://petcat:***@db/petcat", "sqlite", "", "environment PETCAT_DATABASE"},
-		{"--bans", "PETCAT_BANS", "off", "enforce", "", "flag --bans"},
-		{"--cors-origins", "PETCAT_CORS_ORIGINS", "http://localhost:3000,https://a.example", "", "none", "environment PETCAT_CORS_ORIGINS"},
-		{"--tls-cert", "PETCAT_TLS_CERT", "", "", "off", "default"},
-		{"", "PGPASSWORD", "***", "", "", "environment PGPASSWORD"},
-		{"", "PGSSLMODE", "require", "", "", "environment PGSSLMODE"},
+	for _, want := range []Value{
+		{
+			Flag:        "--database",
+			Environment: "PETCAT_DATABASE",
+			Value:       "postgres://petcat:***@db/petcat",
+			Default:     "sqlite",
+			Origin:      "environment PETCAT_DATABASE",
+		},
+		{
+			Flag:        "--bans",
+			Environment: "PETCAT_BANS",
+			Value:       "off",
+			Default:     "enforce",
+			Origin:      "flag --bans",
+		},
+		{
+			Flag:        "--cors-origins",
+			Environment: "PETCAT_CORS_ORIGINS",
+			Value:       "http://localhost:3000,https://a.example",
+			WhenEmpty:   "none",
+			Origin:      "environment PETCAT_CORS_ORIGINS",
+		},
+		{
+			Flag:        "--tls-cert",
+			Environment: "PETCAT_TLS_CERT",
+			WhenEmpty:   "off",
+			Origin:      "default",
+		},
+		{
+			Environment: "PGPASSWORD",
+			Value:       "***",
+			Origin:      "environment PGPASSWORD",
+		},
+		{
+			Environment: "PGSSLMODE",
+			Value:       "require",
+			Origin:      "environment PGSSLMODE",
+		},
 	} {
-		found := false
-		for _, v := range values {
-			found = found || want == [6]string{v.Flag, v.Environment, v.Value, v.Default, v.WhenEmpty, v.Origin}
-		}
-		if !found {
+		if !slices.Contains(settings.Values, want) {
 			t.Errorf("%+v is not among the values", want)
 		}
 	}
@@ -247,7 +338,18 @@ func TestValues(t *testing.T) {
 
 // FuzzMask: no password is shown, escaped or not.
 func FuzzMask(f *testing.F) {
-	for _, seed := range []string{"hunter2", "1/hunter2", "1?hunter2", "1#hunter2", "hun@ter2", "hunter2%", "%41bcd", "a:b:c:d", "[::1]", "1/x?y=z&sslmode="} {
+	for _, seed := range []string{
+		"hunter2",
+		"1/hunter2",
+		"1?hunter2",
+		"1#hunter2",
+		"hun@ter2",
+		"hunter2%",
+		"%41bcd",
+		"a:b:c:d",
+		"[::1]",
+		"1/x?y=z&sslmode=",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, password string) {
@@ -265,13 +367,22 @@ func FuzzMask(f *testing.F) {
 func TestParseDuration(t *testing.T) {
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{
-		"0": 0, "30s": 30 * time.Second, "24h": day, "7d": 7 * day, "1d12h30m": day + 12*time.Hour + 30*time.Minute, "1.5h": 90 * time.Minute, "106751d": 106751 * day,
+		"0":        0,
+		"30s":      30 * time.Second,
+		"24h":      day,
+		"7d":       7 * day,
+		"1d12h30m": day + 12*time.Hour + 30*time.Minute,
+		"1.5h":     90 * time.Minute,
+		"106751d":  106751 * day,
 	} {
 		if got, err := ParseDuration(text); err != nil || got != want {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "d", "7", "-1d", "+1d", "1.5d", "-1h", "1d-2h", "12h1d", "1d 2h", "106752d", "18446744073709551615w", "106751d24h", "week", "1y", "2w", "١d"} {
+	for _, text := range []string{
+		"", "d", "7", "-1d", "+1d", "1.5d", "-1h", "1d-2h", "12h1d", "1d 2h", "week", "1y", "2w", "١d",
+		"106752d", "106751d24h", "18446744073709551615w",
+	} {
 		if got, err := ParseDuration(text); err == nil {
 			t.Errorf("ParseDuration(%q) = %v; want an error", text, got)
 		}

@@ -78,16 +78,28 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%d accounts are named", named)
 	}
 	want := map[string]float64{
-		`petcat_requests_total{code="200",operation="listCategories"}`: 1, `petcat_requests_total{code="429",operation="listCategories"}`: 1,
-		`petcat_requests_total{code="404",operation="none"}`: 1, `petcat_requests_total{code="401",operation="none"}`: 3,
-		`petcat_request_duration_seconds_count{operation="listCategories"}`: 2, `petcat_request_duration_seconds_sum{operation="listCategories"}`: 0.25,
-		`petcat_request_duration_seconds_count{operation="none"}`: 4,
-		`petcat_admitted_total`:                                   2, `petcat_refused_total{reason="rate_limit_exceeded"}`: 1, `petcat_refused_total{reason="missing_api_key"}`: 1, `petcat_refused_total{reason="key_banned"}`: 1,
-		`petcat_bans_total{mode="enforce"}`: 1, `petcat_bans_total{mode="shadow"}`: 1,
-		`petcat_commit_group_size_count`: 2, `petcat_commit_group_size_sum`: 8, `petcat_commit_duration_seconds_count`: 2, `petcat_commit_duration_seconds_sum`: 0.003,
-		`petcat_limiter_duration_seconds_count`: 1, `petcat_limiter_duration_seconds_sum`: 1,
+		`petcat_requests_total{code="200",operation="listCategories"}`:      1,
+		`petcat_requests_total{code="429",operation="listCategories"}`:      1,
+		`petcat_requests_total{code="404",operation="none"}`:                1,
+		`petcat_requests_total{code="401",operation="none"}`:                3,
+		`petcat_request_duration_seconds_count{operation="listCategories"}`: 2,
+		`petcat_request_duration_seconds_sum{operation="listCategories"}`:   0.25,
+		`petcat_request_duration_seconds_count{operation="none"}`:           4,
+		`petcat_admitted_total`:                                                        2,
+		`petcat_refused_total{reason="rate_limit_exceeded"}`:                           1,
+		`petcat_refused_total{reason="missing_api_key"}`:                               1,
+		`petcat_refused_total{reason="key_banned"}`:                                    1,
+		`petcat_bans_total{mode="enforce"}`:                                            1,
+		`petcat_bans_total{mode="shadow"}`:                                             1,
+		`petcat_commit_group_size_count`:                                               2,
+		`petcat_commit_group_size_sum`:                                                 8,
+		`petcat_commit_duration_seconds_count`:                                         2,
+		`petcat_commit_duration_seconds_sum`:                                           0.003,
+		`petcat_limiter_duration_seconds_count`:                                        1,
+		`petcat_limiter_duration_seconds_sum`:                                          1,
 		`petcat_deprecated_requests_total{account="other",operation="listCategories"}`: 50,
-		`petcat_categories`: 7, `petcat_store_shed_total`: 8,
+		`petcat_categories`:                                                            7,
+		`petcat_store_shed_total`:                                                      8,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
@@ -129,7 +141,12 @@ func TestExposition(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	for _, want := range []string{`revision="abc",version="1.2.3"} 1`, "go_goroutines ", "process_open_fds ", "promhttp_metric_handler_errors_total"} {
+	for _, want := range []string{
+		`revision="abc",version="1.2.3"} 1`,
+		"go_goroutines ",
+		"process_open_fds ",
+		"promhttp_metric_handler_errors_total",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s", want)
 		}
