@@ -1,0 +1,39 @@
+package management_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestRejectedPatchChangesNothing: of a PATCH with one field that is rejected, no field is applied.
+func TestRejectedPatchChangesNothing(t *testing.T) {
+	const aTime = "expires_at must be a time such as"
+	for _, tt := range []struct{ name, path, body, code, message string }{
+		{"a name that is taken", "/accounts/acme", `{"name":"zoo","plan":"pro"}`, "invalid_field", "zoo"},
+		{"a plan that does not exist", "/accounts/acme", `{"name":"lions","plan":"gold"}`, "invalid_field", "plan"},
+		{"an expiry that is no time", "/keys/key_1", `{"label":"new","expires_at":"soon"}`, "invalid_field", aTime},
+		{"an expiry that is a number", "/keys/key_1", `{"label":"new","expires_at":1}`, "invalid_field", aTime},
+		{"an expiry in the past", "/keys/key_1", `{"label":"new","expires_at":"2027-01-01T00:00:00Z"}`, "invalid_field", "future"},
+		{"a label that is no text", "/keys/key_1", `{"label":1,"expires_at":null}`, "invalid_body", "JSON object"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := start(t)
+			s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 201, "")
+			s.want(s.call("POST", "/accounts", `{"name":"zoo","plan":"free"}`), 201, "")
+			s.want(s.call("POST", "/accounts/acme/keys", `{"label":"old","expires_at":"2028-01-01T00:00:00Z"}`), 201, "")
+			before, entries := s.call("GET", tt.path, "").object, s.audited()
+			rejected := s.want(s.call("PATCH", tt.path, tt.body), 400, tt.code)
+			if got := rejected.text("message"); !strings.Contains(got, tt.message) {
+				t.Errorf("the message is %q, want %q in it", got, tt.message)
+			}
+			if diff := cmp.Diff(before, s.call("GET", tt.path, "").object); diff != "" {
+				t.Errorf("%s (-before +after):\n%s", tt.path, diff)
+			}
+			if got := s.audited(); got != entries {
+				t.Errorf("there are %d audit entries, want %d", got, entries)
+			}
+		})
+	}
+}
