@@ -220,3 +220,71 @@ func TestOneNodeAtATime(t *testing.T) {
 		t.Errorf("after the other node: ran %d times, got %v", ran, err)
 	}
 }
+
+// forgetful are notes of which a read or a write fails.
+type forgetful struct {
+	Notes
+
+	reads         int // how many succeed
+	failing       error
+	rejectsWrites bool
+}
+
+func (f *forgetful) Note(ctx context.Context, name string) (string, error) {
+	if f.reads == 0 {
+		return "", f.failing
+	}
+	f.reads--
+	return f.Notes.Note(ctx, name)
+}
+
+func (f *forgetful) SetNote(ctx context.Context, name, text string) error {
+	if f.rejectsWrites {
+		return f.failing
+	}
+	return f.Notes.SetNote(ctx, name, text)
+}
+
+// TestScheduleReportsErrors: an error in any step of a check is counted, and logged with its cause.
+func TestScheduleReportsErrors(t *testing.T) {
+	st := filled(t, 1)
+	prefix := "petcat-production-" + st.Dataset()[:8] + "-20270304T120000Z.backup"
+	failing := errors.New("the note is lost")
+	// occupy makes a directory, which is neither removed nor replaced.
+	occupy := func(s *schedule, name string) {
+		must(t, os.MkdirAll(filepath.Join(s.Folder, name, "sub"), 0o700))
+	}
+	for _, tt := range []struct {
+		name string
+		fail func(s *schedule)
+		want string
+	}{
+		{"the last backup is unknown", func(s *schedule) {
+			s.Notes = &forgetful{Notes: st, failing: failing}
+		}, failing.Error()},
+		{"the last backup is unknown when no other node makes one", func(s *schedule) {
+			s.Notes = &forgetful{Notes: st, failing: failing, reads: 1}
+		}, failing.Error()},
+		{"the backup is not recorded", func(s *schedule) {
+			s.Notes = &forgetful{Notes: st, failing: failing, reads: 2, rejectsWrites: true}
+		}, "record the last backup: " + failing.Error()},
+		{"the file of a killed node is not removed", func(s *schedule) {
+			occupy(s, "."+prefix+".123")
+		}, "directory not empty"},
+		{"the name is taken", func(s *schedule) { occupy(s, prefix) }, prefix},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSchedule(t, st)
+			var log strings.Builder
+			s.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			tt.fail(s)
+			s.Check(t.Context())
+			if got := s.Failures.Load(); got != 1 || s.UntilCheck() != retryAfter {
+				t.Errorf("there are %d failures, and a retry in %s; want 1, %s", got, s.UntilCheck(), retryAfter)
+			}
+			if !strings.Contains(log.String(), tt.want) {
+				t.Errorf("the log is %q, want %q in it", log.String(), tt.want)
+			}
+		})
+	}
+}
