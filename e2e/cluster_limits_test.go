@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"net/http"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -25,12 +24,7 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 		{newKey(t, place, "day", limited("1000000", strconv.Itoa(quota))...), newSpent(quota, rules.CodeDailyQuotaExceeded)},
 	}
 	send := func(n *node, a account) (refused bool) {
-		answer, err := try(n.client, http.MethodGet, n.api+"/v1/categories", nil, by(a.Key))
-		if err != nil || answer.StatusCode == http.StatusServiceUnavailable {
-			a.spends.lose()
-			return false
-		}
-		return !a.spends.add(t, answer)
+		return !a.spends.add(t, n.list(a.Key))
 	}
 	var sent, local atomic.Int64
 	nodes := serveAll(t, 3, place, "--bans", "off") // the clients do not wait
@@ -97,15 +91,6 @@ func TestLimitsDuringOutage(t *testing.T) {
 	k := newKey(t, place, "acme", limited(strconv.Itoa(quota), "1000000")...)
 	later := newKey(t, place, "later", limited(strconv.Itoa(quota), "1000000")...)
 	nodes := serveAll(t, count, place, "--bans", "off") // the clients do not wait
-	spend := func(n *node, key string, on *spent) (refused bool) {
-		answer, err := try(n.client, http.MethodGet, n.api+"/v1/categories", nil, by(key))
-		must(t, err)
-		if answer.StatusCode == http.StatusServiceUnavailable { // on a busy machine
-			on.lose()
-			return false
-		}
-		return !on.add(t, answer)
-	}
 	for _, n := range nodes {
 		n.knows(k)
 	}
@@ -136,7 +121,7 @@ func TestLimitsDuringOutage(t *testing.T) {
 	after := newSpent(quota, rules.CodeRateLimitExceeded)
 	atOnce(count, func(i int) {
 		for refused := 0; refused < 10; {
-			if spend(nodes[i], later.Key, after) {
+			if !after.add(t, nodes[i].list(later.Key)) {
 				refused++
 			}
 		}

@@ -85,7 +85,7 @@ func TestRollingUpgrade(t *testing.T) {
 				default:
 				}
 				name := fmt.Sprintf("user-%d-%d", u, i)
-				a, err := counted(client, http.MethodPost, address+"/v1/categories", fmt.Sprintf(`{"name":%q}`, name), by(k.Key), header("Idempotency-Key", name))
+				a, err := send(client, http.MethodPost, address+"/v1/categories", fmt.Sprintf(`{"name":%q}`, name), by(k.Key), header("Idempotency-Key", name))
 				if err != nil {
 					t.Errorf("a create failed: %v", err)
 					return
@@ -94,7 +94,7 @@ func TestRollingUpgrade(t *testing.T) {
 				var c category
 				a.decode(t, &c)
 				known.acknowledge(c)
-				a, err = counted(client, http.MethodGet, fmt.Sprintf("%s/v1/categories?limit=1&after=%d", address, c.ID-1), "", by(k.Key))
+				a, err = send(client, http.MethodGet, fmt.Sprintf("%s/v1/categories?limit=1&after=%d", address, c.ID-1), "", by(k.Key))
 				if err != nil {
 					t.Errorf("a list failed: %v", err)
 					return
@@ -156,10 +156,13 @@ func TestDatabaseOutage(t *testing.T) {
 		{server.Kill, func() { must(t, server.Start(t.Context())) }},
 		{server.Suspend, server.Resume},
 	} {
-		eventually(t, "a create is acknowledged", func() bool { return create(fmt.Sprint("before ", i)) })
+		if !create(fmt.Sprint("before ", i)) {
+			t.Error("a create was rejected without an outage")
+		}
 		for _, n := range []*node{n, strict} {
 			known.check(t, func() []category { return n.fresh(k.Key) })
 		}
+		setOutage(t, true, n.client, strict.client)
 		outage.begin()
 		for range 3 {
 			known.check(t, func() []category { return n.categories(k.Key) })
@@ -173,8 +176,9 @@ func TestDatabaseOutage(t *testing.T) {
 			eventually(t, "the node is ready again", n.ready)
 			known.check(t, func() []category { return n.fresh(k.Key) })
 		}
+		eventually(t, "creates are acknowledged again", func() bool { return create(fmt.Sprint("after ", i)) })
+		setOutage(t, false, n.client, strict.client)
 	}
-	eventually(t, "creates are acknowledged again", func() bool { return create("after") })
 	n.stop()
 	strict.stop()
 }

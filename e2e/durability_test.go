@@ -131,6 +131,7 @@ func TestDatabaseFileIsGone(t *testing.T) {
 			k := newKey(t, place, "acme", unlimited...)
 			n := serve(t, place)
 			n.create(k.Key, "dog").want(t, http.StatusCreated)
+			setOutage(t, true, n.client) // until it exits
 			must(t, lose(filepath.Join(place, "petcat.db")))
 			for range 20 {
 				a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(`{"name":"cat"}`), by(k.Key))

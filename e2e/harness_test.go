@@ -219,7 +219,7 @@ func serveArguments(name, place string, flags []string) []string {
 
 func launchCommand(t testing.TB, place string, cmd *exec.Cmd) *node {
 	t.Helper()
-	n := &node{t: t, place: place, ended: make(chan struct{}), client: newClient(t, &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100})}
+	n := &node{t: t, place: place, ended: make(chan struct{})}
 	cmd.Stdout = &n.stdout
 	if cmd.Stderr == nil {
 		cmd.Stderr = &n.log
@@ -237,6 +237,8 @@ func launchCommand(t testing.TB, place string, cmd *exec.Cmd) *node {
 			t.Logf("end of the log of the node at %s:\n%s", n.api, n.log.events())
 		}
 	})
+	// After that cleanup, so that a test that fails in the client's shows the log.
+	n.client = newClient(t, &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100})
 	return n
 }
 
@@ -313,7 +315,9 @@ func (n *node) stop() {
 
 // kill kills the node with SIGKILL.
 func (n *node) kill() {
-	n.client.CloseIdleConnections()
+	if n.client != nil {
+		n.client.CloseIdleConnections()
+	}
 	_ = n.process.Kill() // it may have exited
 	<-n.ended
 }
@@ -328,20 +332,72 @@ func (n *node) sentences() (said []string) {
 	return said
 }
 
-// newClient returns a client that checks every API response.
+// newClient returns a client that checks every API response. The test fails if one is 503 without an
+// outage.
 func newClient(t testing.TB, base *http.Transport) *http.Client {
 	t.Helper()
-	t.Cleanup(base.CloseIdleConnections)
-	return &http.Client{Timeout: patience, Transport: &checked{apicheck.New(t, base, func() int64 { return time.Now().Unix() }), base}}
+	c := &checked{Transport: apicheck.New(t, base, func() int64 { return time.Now().Unix() }), base: base}
+	t.Cleanup(func() {
+		base.CloseIdleConnections()
+		c.report(t)
+	})
+	return &http.Client{Timeout: patience, Transport: c}
 }
 
-// checked is a checker that can close idle connections.
+// checked is a checker that can close idle connections, and records responses with 503.
 type checked struct {
 	*apicheck.Transport
+
 	base *http.Transport
+
+	mu          sync.Mutex
+	outage      bool     // a 503 is expected; guarded by mu
+	unavailable []string // responses with 503 without an outage; guarded by mu
 }
 
 func (c *checked) CloseIdleConnections() { c.base.CloseIdleConnections() }
+
+// RoundTrip implements [http.RoundTripper].
+func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.mu.Lock()
+	outage := c.outage
+	c.mu.Unlock()
+	res, err := c.Transport.RoundTrip(r)
+	if err != nil || res.StatusCode != http.StatusServiceUnavailable {
+		return res, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !outage && !c.outage {
+		c.unavailable = append(c.unavailable, r.Method+" "+r.URL.Path+" "+res.Header.Get("X-Request-Id"))
+	}
+	return res, nil
+}
+
+// report fails the test if there were responses with 503 without an outage. The log of the node has
+// the reason.
+func (c *checked) report(t testing.TB) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if count := len(c.unavailable); count > 0 {
+		t.Errorf("%d responses were 503 without an outage; the first: %s", count, c.unavailable[0])
+	}
+}
+
+// setOutage begins or ends an outage that the test makes: meanwhile, 503 is a correct response.
+func setOutage(t testing.TB, outage bool, clients ...*http.Client) {
+	t.Helper()
+	for _, client := range clients {
+		c, ok := client.Transport.(*checked)
+		if !ok {
+			t.Fatalf("the transport is a %T", client.Transport)
+		}
+		c.mu.Lock()
+		c.outage = outage
+		c.mu.Unlock()
+	}
+}
 
 // text is the output of a program.
 type text struct {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	rules "petcat"
 )
@@ -49,28 +48,19 @@ func try(client *http.Client, method, url string, body io.Reader, changes ...cha
 	return &answer{res, data}, err
 }
 
-// counted retries a request until it is counted and, with an Idempotency-Key, carried out, as clients
-// do. If the database needs more than 1 s to count or 3 s to write on a busy machine, the response is
-// 503.
-func counted(client *http.Client, method, url, body string, changes ...change) (a *answer, err error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		var reader io.Reader
-		if body != "" {
-			reader = strings.NewReader(body)
-		}
-		a, err = try(client, method, url, reader, changes...)
-		safe := err == nil && (a.Request.Header.Get("Idempotency-Key") != "" || strings.Contains(string(a.body), "cannot be counted now"))
-		if !safe || a.StatusCode != http.StatusServiceUnavailable {
-			break
-		}
+// send is try with a body of text.
+func send(client *http.Client, method, url, body string, changes ...change) (*answer, error) {
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
 	}
-	return a, err
+	return try(client, method, url, reader, changes...)
 }
 
 // do sends a request to the API.
 func (n *node) do(method, path, body string, changes ...change) *answer {
 	n.t.Helper()
-	a, err := counted(n.client, method, n.api+path, body, changes...)
+	a, err := send(n.client, method, n.api+path, body, changes...)
 	must(n.t, err)
 	return a
 }
@@ -169,7 +159,7 @@ func (n *node) categories(secret string) (all []category) {
 	return all
 }
 
-// fresh returns a list without Age. It retries while the database is slow.
+// fresh returns a list without Age. It retries until an outage has ended.
 func (n *node) fresh(secret string) (all []category) {
 	n.t.Helper()
 	eventually(n.t, "the list is fresh", func() bool {
@@ -255,7 +245,7 @@ func (s *spent) add(t testing.TB, a *answer) bool {
 	return false
 }
 
-// lose counts a request without a response, or with 503.
+// lose counts a request without a response, or with 503 during an outage.
 func (s *spent) lose() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

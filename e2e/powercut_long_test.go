@@ -70,6 +70,7 @@ func TestPowerCuts(t *testing.T) {
 	place := filepath.Join(d.dir, "data")
 	k := newKey(t, place, "acme", unlimited...)
 	client := newClient(t, &http.Transport{MaxIdleConnsPerHost: 100})
+	setOutage(t, true, client) // from each cut until the server exits
 	known, number := newBook(), 0
 	source := filepath.Join(t.TempDir(), "a.backup")
 	petcat(t, place, "backup", source)
@@ -192,6 +193,7 @@ func TestPowerCutFullDisk(t *testing.T) {
 	}
 	must(t, f.Close())
 	known := newBook()
+	setOutage(t, true, n.client) // until there is space again
 	eventually(t, "creates are rejected", func() bool {
 		a := n.create(k.Key, fmt.Sprint("category ", known.size()))
 		if a.StatusCode != http.StatusCreated {
@@ -217,6 +219,7 @@ func TestPowerCutFailedSync(t *testing.T) {
 	k := newKey(t, place, "acme", unlimited...)
 	n := serve(t, place)
 	n.create(k.Key, "before").want(t, http.StatusCreated)
+	setOutage(t, true, n.client) // until it exits
 	d.Fail(func(o disktest.Op) syscall.Errno {
 		if o.Kind == disktest.Sync {
 			return syscall.EIO

@@ -58,6 +58,7 @@ func TestSoak(t *testing.T) {
 	}
 	for user := range 6 {
 		client := newClient(t, &http.Transport{MaxIdleConnsPerHost: 10})
+		setOutage(t, true, client) // at any time
 		users.Go(func() {
 			for i := 0; ; i++ {
 				select {

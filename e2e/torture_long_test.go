@@ -80,6 +80,7 @@ func TestTortureCluster(t *testing.T) {
 // newTorture starts three nodes. There may be at most most nodes.
 func newTorture(t *testing.T, place string, most int) *torture {
 	x := &torture{t: t, random: seeded(t), place: place, most: most, client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
+	setOutage(t, true, x.client) // at any time
 	x.k = newKey(t, x.place, "acme", unlimited...)
 	for i := range 5 {
 		x.small = append(x.small, account{newKey(t, x.place, fmt.Sprint("small ", i), limited(strconv.Itoa(tortureQuota), "1000000000")...), newSpent(tortureQuota, rules.CodeRateLimitExceeded)})
