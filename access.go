@@ -27,20 +27,6 @@ type AccessChange struct {
 	Bans     []Ban
 }
 
-// ManagementStore has the data that operators manage.
-type ManagementStore interface {
-	AccountStore
-	KeyStore
-	AccessStore
-	BanStore
-	AuditStore
-	UsageStore
-	NodeStore
-	OperatorTokenStore
-	SessionStore
-	PlanRequestStore
-}
-
 // AccessStore has the accounts, keys and bans that a server keeps in memory, and their changes.
 type AccessStore interface {
 	// Revision returns the revision of the last write, by this process or
