@@ -93,10 +93,10 @@ type AccountCursor struct {
 type AccountSummary struct {
 	Account
 
-	Keys           int64     // active ones
-	Bans           int64     // active ones
-	UsedAt         time.Time // last use of any of its keys; zero: never
-	Today, Refused int64     // requests that were admitted today, and rejected
+	Keys            int64     // active ones
+	Bans            int64     // active ones
+	UsedAt          time.Time // last use of any of its keys; zero: never
+	Today, Rejected int64     // requests that were admitted today, and rejected
 }
 
 // AccountEdit changes an account. Nil leaves a value as it is.

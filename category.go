@@ -123,9 +123,9 @@ type CreateCategory struct {
 	New     NewCategory
 	// IdempotencyKey is "" if the caller sent none.
 	IdempotencyKey IdempotencyKey
-	// Refused, if not nil, is the error for a new category. A replay of an earlier create
+	// Rejected, if not nil, is the error for a new category. A replay of an earlier create
 	// succeeds all the same.
-	Refused *Error
+	Rejected *Error
 	// By is the operator who sent the request; then Account is 0. It is "" for a request of
 	// an account. Only changes by operators are in the audit log.
 	By Actor

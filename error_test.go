@@ -10,7 +10,7 @@ import (
 )
 
 func TestPublic(t *testing.T) {
-	inner := errors.New("dial tcp 10.0.0.7: refused")
+	inner := errors.New("dial tcp 10.0.0.7: rejected")
 	own := petcat.Errorf(petcat.CodeNotFound, "no category %d", 7)
 	for _, c := range []struct {
 		name    string

@@ -73,7 +73,7 @@ func TestGenerateKey(t *testing.T) {
 // TestParseKeyFindsTypos changes each character, and swaps each pair of neighbours.
 func TestParseKeyFindsTypos(t *testing.T) {
 	good := generated(t, petcat.Production).Secret.Reveal()
-	refused := func(typo string) {
+	rejected := func(typo string) {
 		t.Helper()
 		if typo == good {
 			return
@@ -84,10 +84,10 @@ func TestParseKeyFindsTypos(t *testing.T) {
 	}
 	for i := range len(good) {
 		for c := range 256 {
-			refused(good[:i] + string([]byte{byte(c)}) + good[i+1:])
+			rejected(good[:i] + string([]byte{byte(c)}) + good[i+1:])
 		}
 		if i > 0 {
-			refused(good[:i-1] + good[i:i+1] + good[i-1:i] + good[i+1:])
+			rejected(good[:i-1] + good[i:i+1] + good[i-1:i] + good[i+1:])
 		}
 	}
 }

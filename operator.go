@@ -58,11 +58,11 @@ func ParseRole(s string) (Role, error) {
 
 // Operator is a person who may use the console.
 type Operator struct {
-	Name       OperatorName
-	Role       Role
-	CreatedAt  time.Time
-	LinkEndsAt time.Time // expiry of the operator's link; zero without one
-	Sessions   int64     // number of open sessions
+	Name          OperatorName
+	Role          Role
+	CreatedAt     time.Time
+	LinkExpiresAt time.Time // expiry of the operator's link; zero without one
+	Sessions      int64     // number of open sessions
 }
 
 // OperatorStore keeps operators. Every change commits together with its audit entry.

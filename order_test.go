@@ -26,7 +26,7 @@ func TestParseNewOrder(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := petcat.ParseNewOrder(c.pet, c.quantity)
-			wantRefused(t, err, c.code, c.message)
+			wantRejected(t, err, c.code, c.message)
 			if got := n.WithID(7); err == nil && got != (petcat.Order{ID: 7, Pet: pet, Quantity: *c.quantity}) {
 				t.Errorf("order %+v", got)
 			}

@@ -32,7 +32,7 @@ func TestParseNewPet(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n, err := petcat.ParseNewPet(c.text, c.category)
-			wantRefused(t, err, c.code, c.message)
+			wantRejected(t, err, c.code, c.message)
 			if got := n.WithID(7); err == nil && got != (petcat.Pet{ID: 7, Name: *c.text, Category: category}) {
 				t.Errorf("pet %+v", got)
 			}
@@ -40,8 +40,8 @@ func TestParseNewPet(t *testing.T) {
 	}
 }
 
-// wantRefused checks the code, and a part of the message.
-func wantRefused(t *testing.T, err error, code petcat.Code, message string) {
+// wantRejected checks the code, and a part of the message.
+func wantRejected(t *testing.T, err error, code petcat.Code, message string) {
 	t.Helper()
 	wantCode(t, err, code)
 	if err != nil && !strings.Contains(petcat.Public(err).Message, message) {

@@ -2,12 +2,12 @@ package petcat
 
 import "time"
 
-// RecentRefusals is the maximum number of refusals and failures of an account.
-const RecentRefusals = 20
+// RecentRejections is the maximum number of rejections and failures of an account.
+const RecentRejections = 20
 
-// Refusal summarises the requests of one key, operation and code that were rejected with 429, or
+// Rejection summarises the requests of one key, operation and code that were rejected with 429, or
 // that failed with a status of 500 or more. All fields but Count and First describe the last one.
-type Refusal struct {
+type Rejection struct {
 	Account     AccountID
 	Key         KeyID
 	Operation   OperationID // "" if the path has none

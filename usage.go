@@ -8,29 +8,29 @@ import (
 // UsageCounts are counts of requests by outcome. Each request of an account is in Requests or in
 // one of the rejections, unless it was free, or failed before it was charged.
 type UsageCounts struct {
-	Requests      int64 // admitted: charged to the account's quotas
-	MinuteRefused int64 // 429 rate_limit_exceeded
-	DayRefused    int64 // 429 daily_quota_exceeded
-	BanRefused    int64 // 429 key_banned
-	KeyRefused    int64 // 401, and 429 too_many_failed_attempts: requests without an account
-	Failed        int64 // 5xx responses; may also be in Requests
-	Bytes         int64 // of all response bodies, as sent
+	Requests       int64 // admitted: charged to the account's quotas
+	MinuteRejected int64 // 429 rate_limit_exceeded
+	DayRejected    int64 // 429 daily_quota_exceeded
+	BanRejected    int64 // 429 key_banned
+	KeyRejected    int64 // 401, and 429 too_many_failed_attempts: requests without an account
+	Failed         int64 // 5xx responses; may also be in Requests
+	Bytes          int64 // of all response bodies, as sent
 }
 
 // Add adds other counts to c.
 func (c *UsageCounts) Add(other UsageCounts) {
 	c.Requests += other.Requests
-	c.MinuteRefused += other.MinuteRefused
-	c.DayRefused += other.DayRefused
-	c.BanRefused += other.BanRefused
-	c.KeyRefused += other.KeyRefused
+	c.MinuteRejected += other.MinuteRejected
+	c.DayRejected += other.DayRejected
+	c.BanRejected += other.BanRejected
+	c.KeyRejected += other.KeyRejected
 	c.Failed += other.Failed
 	c.Bytes += other.Bytes
 }
 
-// Refused returns the number of rejected requests.
-func (c UsageCounts) Refused() int64 {
-	return c.MinuteRefused + c.DayRefused + c.BanRefused + c.KeyRefused
+// Rejected returns the number of rejected requests.
+func (c UsageCounts) Rejected() int64 {
+	return c.MinuteRejected + c.DayRejected + c.BanRejected + c.KeyRejected
 }
 
 // Retention of the usage history.
@@ -162,21 +162,21 @@ type KeyUse struct {
 // same number and contents, until it is acknowledged, before it writes the next one. Its rows
 // are sorted, so that nodes cannot deadlock.
 type UsageBatch struct {
-	Node     string    // unique to a process
-	Number   int64     // of the node's batches, from 1
-	SeenAt   time.Time // earlier counts of the node are in this batch or an earlier one
-	Ended    bool      // this is the node's last batch
-	Counts   []UsageCount
-	Keys     []KeyUse
-	Refusals []Refusal
+	Node       string    // unique to a process
+	Number     int64     // of the node's batches, from 1
+	SeenAt     time.Time // earlier counts of the node are in this batch or an earlier one
+	Ended      bool      // this is the node's last batch
+	Counts     []UsageCount
+	Keys       []KeyUse
+	Rejections []Rejection
 }
 
 // TopQuery selects the accounts with the most requests, or rejections, in a time range: whole
 // hours, or whole days if it is older than [UsageHours].
 type TopQuery struct {
-	From, To  time.Time
-	ByRefused bool // instead of by requests
-	Limit     int  // from 1 to [MaxPage]
+	From, To   time.Time
+	ByRejected bool // instead of by requests
+	Limit      int  // from 1 to [MaxPage]
 }
 
 // AccountUsage is the usage of an account in a range of time.
@@ -199,9 +199,9 @@ type UsageStore interface {
 	// DayUsed returns the stored number of admitted requests of an account on a day. Days
 	// are numbered by [Day].Index.
 	DayUsed(ctx context.Context, account AccountID, day int64) (int64, error)
-	// Refusals returns the newest refusals and failures of an account, newest first,
-	// RecentRefusals at most.
-	Refusals(ctx context.Context, account AccountID) ([]Refusal, error)
-	// FindRefusal returns the Refusal with the RequestID, or an [Error] with [CodeNotFound].
-	FindRefusal(ctx context.Context, requestID string) (Refusal, error)
+	// Rejections returns the newest rejections and failures of an account, newest first,
+	// RecentRejections at most.
+	Rejections(ctx context.Context, account AccountID) ([]Rejection, error)
+	// FindRejection returns the Rejection with the RequestID, or an [Error] with [CodeNotFound].
+	FindRejection(ctx context.Context, requestID string) (Rejection, error)
 }

@@ -10,15 +10,15 @@
 // # The gate
 //
 // All requests of a Client pass its gate, in the order of the calls. While the limits are
-// unknown, the gate admits one request and holds the others until the response arrives, for
+// unknown, the gate allows one request and holds the others until the response arrives, for
 // at most a second. The response says how many requests remain. For the next second, the gate
-// admits that many, minus those in flight; after that the number is stale, because other
+// allows that many, minus those in flight; after that the number is stale, because other
 // clients of the account may have used some. When none remain, the gate closes until the
 // window has ended, plus a random delay, because the windows of all clients end at the same
 // time. So a Client that is alone on its account gets no 429.
 //
 // After a 429, the gate closes until Retry-After has passed, plus a random delay that doubles
-// with each consecutive 429. Then it admits one request, and spreads the others evenly over
+// with each consecutive 429. Then it allows one request, and spreads the others evenly over
 // the minute: if all clients retried at once, most would be rejected again, and early retries
 // get a key banned. If the gate would open after a call's deadline, or later than
 // [WithMaxWait] allows, the call returns the reason at once and sends nothing.

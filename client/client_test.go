@@ -72,8 +72,8 @@ func TestKeyIsShownNowhere(t *testing.T) {
 	c := dial(t, wrong, petcat.WithRetries(0))
 	_, _, failed := c.Categories.List(t.Context())
 	s := newService(60, 1000)
-	_, _, refused := dial(t, s).Categories.Get(t.Context(), 7)
-	texts := map[string]string{"an error": fmt.Sprintf("%v %+v %#v", failed, failed, failed), "an error response": fmt.Sprintf("%v %+v %#v", refused, refused, refused)}
+	_, _, rejected := dial(t, s).Categories.Get(t.Context(), 7)
+	texts := map[string]string{"an error": fmt.Sprintf("%v %+v %#v", failed, failed, failed), "an error response": fmt.Sprintf("%v %+v %#v", rejected, rejected, rejected)}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		texts[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, *c.Categories)
 	}
@@ -81,7 +81,7 @@ func TestKeyIsShownNowhere(t *testing.T) {
 	texts["JSON"] = string(encoded)
 	var log strings.Builder
 	slog.New(slog.NewTextHandler(&log, nil)).Error("failed", "client", c, "error", failed)
-	slog.New(slog.NewJSONHandler(&log, nil)).Error("failed", "client", c, "error", refused)
+	slog.New(slog.NewJSONHandler(&log, nil)).Error("failed", "client", c, "error", rejected)
 	texts["log"] = log.String()
 	for what, text := range texts {
 		if strings.Contains(text, validKey) || strings.Contains(text, fmt.Sprintf("%x", validKey)) {

@@ -101,7 +101,7 @@ func (g *gate) tooLong(w *waiter) error {
 	return g.closed.notSent(wait)
 }
 
-// admit admits as many waiters as possible. The caller holds mu.
+// admit allows as many waiters as possible. The caller holds mu.
 func (g *gate) admit() {
 	for len(g.queue) > 0 {
 		at := now()
@@ -142,7 +142,7 @@ func (g *gate) admitIn(delay time.Duration) {
 	})
 }
 
-// close admits no requests for a time, and fails the waiters that cannot wait that long. The
+// close allows no requests for a time, and fails the waiters that cannot wait that long. The
 // caller holds mu.
 func (g *gate) close(reason *Error, until time.Time) {
 	g.closed, g.opens, g.validUntil = reason, until, time.Time{}

@@ -98,8 +98,8 @@ func (s *service) answer(r *http.Request, body []byte) reply {
 	}
 	s.minute.rollOver(now)
 	s.day.rollOver(now)
-	if refusal, refused := s.admit(now); refused {
-		return s.limits(refusal, now)
+	if rejection, rejected := s.admit(now); rejected {
+		return s.limits(rejection, now)
 	}
 	return s.limits(s.operation(r, body), now)
 }
@@ -114,18 +114,18 @@ func (w *window) reset() int64 { return (w.index + 1) * w.seconds }
 
 // admit charges both windows, or returns a 429.
 func (s *service) admit(now time.Time) (reply, bool) {
-	refuse := func(code petcat.Code, until int64) (reply, bool) {
+	reject := func(code petcat.Code, until int64) (reply, bool) {
 		a := failure(http.StatusTooManyRequests, code, "not now")
 		a.header["Retry-After"] = strconv.FormatInt(secondsUntil(now, until), 10)
 		return a, true
 	}
 	switch {
 	case now.Before(s.bannedTill):
-		return refuse(petcat.CodeKeyBanned, max(s.bannedTill.Unix(), s.minute.reset()))
+		return reject(petcat.CodeKeyBanned, max(s.bannedTill.Unix(), s.minute.reset()))
 	case s.day.used >= s.day.quota:
-		return refuse(petcat.CodeDailyQuotaExceeded, s.day.reset())
+		return reject(petcat.CodeDailyQuotaExceeded, s.day.reset())
 	case s.minute.used >= s.minute.quota:
-		return refuse(petcat.CodeRateLimitExceeded, s.minute.reset())
+		return reject(petcat.CodeRateLimitExceeded, s.minute.reset())
 	}
 	s.minute.used++
 	s.day.used++

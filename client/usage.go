@@ -137,7 +137,7 @@ func (t Timestamp) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil,
 
 // Usage returns the account's use of its quotas. The request does not count against them and
 // does not wait at the gate. Each node of the service answers 60 such requests per account and
-// minute. If the response says that the service admits requests again, for example after a
+// minute. If the response says that the service allows requests again, for example after a
 // change of plan, waiting calls continue at once.
 func (c *Client) Usage(ctx context.Context, options ...Option) (Usage, *Response, error) {
 	var u Usage

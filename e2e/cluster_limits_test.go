@@ -23,7 +23,7 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 		{newKey(t, place, "minute", limited(strconv.Itoa(quota), "1000000")...), newSpent(quota, rules.CodeRateLimitExceeded)},
 		{newKey(t, place, "day", limited("1000000", strconv.Itoa(quota))...), newSpent(quota, rules.CodeDailyQuotaExceeded)},
 	}
-	send := func(n *node, a account) (refused bool) {
+	send := func(n *node, a account) (rejected bool) {
 		return !a.spends.add(t, n.list(a.Key))
 	}
 	var sent, local atomic.Int64
@@ -49,11 +49,11 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 			case i%2 == 0:
 				at = nodes[0]
 			}
-			refused := 0
+			rejected := 0
 			for _, a := range accounts {
 				sent.Add(1)
 				if send(at, a) {
-					refused++
+					rejected++
 				}
 			}
 			if i == 0 && sent.Load() > 100 { // the only sender to this node, so that its count is complete
@@ -64,7 +64,7 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 			}
 			select {
 			case <-killed:
-				if refused == len(accounts) {
+				if rejected == len(accounts) {
 					return
 				}
 			default:
@@ -97,9 +97,9 @@ func TestLimitsDuringOutage(t *testing.T) {
 	during := newSpent(quota, rules.CodeRateLimitExceeded)
 	server.Suspend()
 	atOnce(count, func(i int) {
-		for refused := 0; refused < 10; {
+		for rejected := 0; rejected < 10; {
 			if !during.add(t, nodes[i].list(k.Key)) {
-				refused++
+				rejected++
 			}
 		}
 	})
@@ -120,9 +120,9 @@ func TestLimitsDuringOutage(t *testing.T) {
 	}
 	after := newSpent(quota, rules.CodeRateLimitExceeded)
 	atOnce(count, func(i int) {
-		for refused := 0; refused < 10; {
+		for rejected := 0; rejected < 10; {
 			if !after.add(t, nodes[i].list(later.Key)) {
-				refused++
+				rejected++
 			}
 		}
 	})

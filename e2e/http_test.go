@@ -219,13 +219,13 @@ type spent struct {
 	quota int
 	code  rules.Code // of rejected requests
 
-	mu                sync.Mutex
-	admitted, refused map[int64]int // by the end of the window; guarded by mu
-	unknown           int           // requests without a response, which may count; guarded by mu
+	mu                 sync.Mutex
+	admitted, rejected map[int64]int // by the end of the window; guarded by mu
+	unknown            int           // requests without a response, which may count; guarded by mu
 }
 
 func newSpent(quota int, code rules.Code) *spent {
-	return &spent{quota: quota, code: code, admitted: map[int64]int{}, refused: map[int64]int{}}
+	return &spent{quota: quota, code: code, admitted: map[int64]int{}, rejected: map[int64]int{}}
 }
 
 // add counts a response, and reports whether the request was admitted.
@@ -238,7 +238,7 @@ func (s *spent) add(t testing.TB, a *answer) bool {
 		s.admitted[reset]++
 		return true
 	case a.code() == s.code:
-		s.refused[reset]++
+		s.rejected[reset]++
 	default:
 		t.Errorf("got %d %s", a.StatusCode, a.body)
 	}
@@ -260,13 +260,13 @@ func (s *spent) wantExact(t testing.TB, local int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for reset, admitted := range s.admitted {
-		if admitted > s.quota+local || s.refused[reset] > 0 && admitted+s.unknown < s.quota {
-			t.Errorf("window until %d: %d admitted, %d rejected, quota %d, %d without a response", reset, admitted, s.refused[reset], s.quota, s.unknown)
+		if admitted > s.quota+local || s.rejected[reset] > 0 && admitted+s.unknown < s.quota {
+			t.Errorf("window until %d: %d admitted, %d rejected, quota %d, %d without a response", reset, admitted, s.rejected[reset], s.quota, s.unknown)
 		}
 	}
-	for reset, refused := range s.refused {
+	for reset, rejected := range s.rejected {
 		if s.admitted[reset]+s.unknown == 0 {
-			t.Errorf("window until %d: %d rejected, none admitted", reset, refused)
+			t.Errorf("window until %d: %d rejected, none admitted", reset, rejected)
 		}
 	}
 }

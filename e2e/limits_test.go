@@ -25,9 +25,9 @@ func TestLimitsAreExact(t *testing.T) {
 		spends := newSpent(quota, c.code)
 		n := serve(t, place, "--bans", "off") // the clients do not wait
 		atOnce(clients, func(i int) {
-			for refused := 0; refused < 10; {
+			for rejected := 0; rejected < 10; {
 				if !spends.add(t, n.list([]string{first.Key, second.Key}[i%2])) {
-					refused++
+					rejected++
 				}
 			}
 		})

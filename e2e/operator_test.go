@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// refusedStart is a failed start: the wrong flags, the exit code, and parts of the error message.
-type refusedStart struct {
+// rejectedStart is a failed start: the wrong flags, the exit code, and parts of the error message.
+type rejectedStart struct {
 	flags []string
 	code  int
 	says  []string
@@ -39,7 +39,7 @@ func TestFailedStarts(t *testing.T) {
 	busy, alias := serve(t, directory(t)), t.TempDir()
 	must(t, os.Symlink(filepath.Join(busy.place, "petcat.db"), filepath.Join(alias, "petcat.db")))
 	cert, _ := writeCertificate(t, t.TempDir(), "petcat")
-	for _, c := range []refusedStart{
+	for _, c := range []rejectedStart{
 		{[]string{"--port", "80"}, exitUsage, []string{"--port", "--help"}},
 		{[]string{"--bans", "maybe"}, exitConfig, []string{"--bans", "enforce, shadow or off"}},
 		{[]string{"--listen", taken.Addr().String()}, exitTryLater, []string{"--listen", taken.Addr().String()}},
@@ -90,7 +90,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 	})
 }
 
-// TestUsage: the usage history, also as CSV, and the refusals match the responses, also after a restart.
+// TestUsage: the usage history, also as CSV, and the rejections match the responses, also after a restart.
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
@@ -103,7 +103,7 @@ func TestUsage(t *testing.T) {
 				bytes += len(n.list(k.Key).want(t, http.StatusOK).body)
 			}
 			bytes += len(n.create(k.Key, "dog").want(t, http.StatusCreated).body)
-			eventually(t, "a request is refused", func() bool { return n.list(small.Key).StatusCode == http.StatusTooManyRequests })
+			eventually(t, "a request is rejected", func() bool { return n.list(small.Key).StatusCode == http.StatusTooManyRequests })
 			n.stop()
 		}
 		type history struct {
@@ -112,12 +112,12 @@ func TestUsage(t *testing.T) {
 		if h := petcatJSON[history](t, place, "usage", "acme"); h.Total.Requests != 2*(each+1) || h.Total.Failed != 0 || h.Total.Bytes != bytes {
 			t.Errorf("history: %+v, want %d bytes", h, bytes)
 		}
-		type refused struct {
+		type rejected struct {
 			Key    string
 			Status int
 		}
-		if list := petcatJSON[[]refused](t, place, "account", "refusals", "small"); len(list) == 0 || list[0] != (refused{small.ID, http.StatusTooManyRequests}) {
-			t.Errorf("refusals: %+v", list)
+		if list := petcatJSON[[]rejected](t, place, "account", "rejections", "small"); len(list) == 0 || list[0] != (rejected{small.ID, http.StatusTooManyRequests}) {
+			t.Errorf("rejections: %+v", list)
 		}
 		type compared struct {
 			Name     string

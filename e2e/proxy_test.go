@@ -112,7 +112,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		r.URL.Scheme, r.URL.Host = u.Scheme, u.Host
 		res, err := fresh.RoundTrip(r)
-		if refused := new(net.OpError); errors.As(err, &refused) && refused.Op == "dial" {
+		if rejected := new(net.OpError); errors.As(err, &rejected) && rejected.Op == "dial" {
 			continue
 		}
 		return res, err

@@ -68,7 +68,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		admin, err := url.Parse(n.admin)
 		must(t, err)
 		secrets = append(secrets, ada.client.Jar.Cookies(admin)[0].Value)
-		clean("a refused sign-in", ada.post("/console/sign-in", http.StatusForbidden, "token", link.Fragment+"x"))
+		clean("a rejected sign-in", ada.post("/console/sign-in", http.StatusForbidden, "token", link.Fragment+"x"))
 		clean("a sign-in", ada.post("/console/sign-in", http.StatusOK, "token", link.Fragment))
 		for _, args := range [][]string{{"config"}, {"doctor"}, {"key", "list", "--json"}, {"operator", "token", "list", "--json"}, {"account", "show", "acme", "--json"}, {"audit", "list", "--json"}} {
 			o := run(t, placed(place, args...)...)

@@ -104,8 +104,8 @@ func TestEveryStatus(t *testing.T) {
 	}
 	n.create(k.Key, "cat").want(t, http.StatusCreated)
 	n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
-	var refused *answer
-	eventually(t, "the quota is used up", func() bool { refused = n.list(small.Key); return refused.StatusCode != http.StatusOK })
+	var rejected *answer
+	eventually(t, "the quota is used up", func() bool { rejected = n.list(small.Key); return rejected.StatusCode != http.StatusOK })
 	get := func(path string, changes ...change) *answer { return n.do(http.MethodGet, path, "", changes...) }
 	seen := []int{http.StatusOK, http.StatusCreated, http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusServiceUnavailable}
 	for _, c := range []struct {
@@ -133,7 +133,7 @@ func TestEveryStatus(t *testing.T) {
 		{n.do(http.MethodDelete, "/v1/categories/2", "", by(k.Key)), http.StatusNoContent, ""},
 		{n.list(k.Key, header("If-None-Match", "*")), http.StatusNotModified, ""},
 		{n.create(reader.Key, "fish"), http.StatusForbidden, rules.CodeForbidden},
-		{refused, http.StatusTooManyRequests, rules.CodeDailyQuotaExceeded},
+		{rejected, http.StatusTooManyRequests, rules.CodeDailyQuotaExceeded},
 		{get("/nothing"), http.StatusNotFound, rules.CodeNotFound},
 		{get("/metrics"), http.StatusNotFound, rules.CodeNotFound},
 		{get("/readyz"), http.StatusNotFound, rules.CodeNotFound},

@@ -60,13 +60,13 @@ serve. The link works once, for 15 minutes. It starts with --public-url, or with
 address of a running server.`,
 		}, withAccount(linkAccount), append(listeners(), "public-url")...),
 		p.managing(&cobra.Command{
-			Use:   "refusals ACCOUNT",
+			Use:   "rejections ACCOUNT",
 			Short: "Show recent rejected and failed requests of an account",
 			Long: `Show the requests of an account that got 429 or a status of 500 or more in the last 30
 days: the newest 20 lines, one for each key, operation and code. The request id, the used
 quotas and the end of the rejection belong to the last request. Requests appear within
 two seconds.`,
-		}, withAccount(listRefusals)),
+		}, withAccount(listRejections)),
 	)
 }
 
@@ -210,11 +210,11 @@ func linkAccount(c *call, a petcat.Account) error {
 	})
 }
 
-func listRefusals(c *call, a petcat.Account) error {
-	refusals, err := c.store.Refusals(c.ctx(), a.ID)
+func listRejections(c *call, a petcat.Account) error {
+	rejections, err := c.store.Rejections(c.ctx(), a.ID)
 	if err != nil {
 		return err
 	}
-	return c.list(records(c, refusals), "last_at count first_at key operation status code minute day until request_id",
+	return c.list(records(c, rejections), "last_at count first_at key operation status code minute day until request_id",
 		fmt.Sprintf("No recent request of %s was rejected or failed.", accountTitle(a)))
 }

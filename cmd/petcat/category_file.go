@@ -27,7 +27,7 @@ type importCommand struct {
 	dryRun, quiet    bool
 	created, updated atomic.Int64 // rows
 	existing         int64        // rows that already existed
-	refused          []importer.BadRow
+	rejected         []importer.BadRow
 
 	windows []client.WindowUsage // at begun
 	begun   time.Time
@@ -122,7 +122,7 @@ func (f *importCommand) run() error {
 		return f.verdict(explainAPI(err, service))
 	}
 	f.existing = plan.Existing
-	f.refuse(append(bad, plan.Bad...)...)
+	f.reject(append(bad, plan.Bad...)...)
 	if f.dryRun {
 		for _, row := range plan.Rows {
 			f.count(row)
@@ -179,9 +179,9 @@ func (f *importCommand) forecast() (wait time.Duration, day string) {
 	return max(at.Sub(f.now()), 0), day
 }
 
-// refuse reports bad rows.
-func (f *importCommand) refuse(rows ...importer.BadRow) {
-	f.refused = append(f.refused, rows...)
+// reject reports bad rows.
+func (f *importCommand) reject(rows ...importer.BadRow) {
+	f.rejected = append(f.rejected, rows...)
 	for _, row := range rows {
 		if !f.asJSON {
 			line := fmt.Sprintf("%s:%d: %s: %s", f.file, row.Line, row.Code, row.Message)
@@ -222,7 +222,7 @@ func (f *importCommand) progress(api *client.Client, total int64) string {
 
 // carryOut sends rows and shows the progress. It reports rejected rows at the end.
 func (f *importCommand) carryOut(api *client.Client, rows []importer.Row) (err error) {
-	var refused []importer.BadRow
+	var rejected []importer.BadRow
 	send := func(ctx context.Context, row importer.Row, key string) error {
 		err := send(ctx, api, row, key)
 		if err == nil {
@@ -231,9 +231,9 @@ func (f *importCommand) carryOut(api *client.Client, rows []importer.Row) (err e
 		return err
 	}
 	f.showing(!f.asJSON && !f.quiet, func() string { return f.progress(api, int64(len(rows))) }, func() {
-		refused, err = importer.Run(f.ctx(), rows, send)
+		rejected, err = importer.Run(f.ctx(), rows, send)
 	})
-	f.refuse(refused...)
+	f.reject(rejected...)
 	return err
 }
 
@@ -260,9 +260,9 @@ func (f *importCommand) report(complete bool) error {
 	if f.quiet && !f.asJSON {
 		return nil
 	}
-	refused := []record{}
-	for _, row := range f.refused {
-		refused = append(refused, record{
+	rejected := []record{}
+	for _, row := range f.rejected {
+		rejected = append(rejected, record{
 			kv("line", row.Line),
 			kv("code", row.Code),
 			kv("message", row.Message),
@@ -288,9 +288,9 @@ func (f *importCommand) report(complete bool) error {
 		kv("created", f.created.Load()),
 		kv("updated", f.updated.Load()),
 		kv("existing", f.existing),
-		kv("refused", refused),
-	}, "%s: %s, %s existed already, %s refused.%s",
-		f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(refused))), takes)
+		kv("rejected", rejected),
+	}, "%s: %s, %s existed already, %s rejected.%s",
+		f.file, result, humanize.Comma(f.existing), humanize.Comma(int64(len(rejected))), takes)
 }
 
 // verdict returns the error of the command. err is the error of its import.
@@ -311,11 +311,11 @@ func (f *importCommand) verdict(err error) error {
 			code: exitInterrupted,
 			text: fmt.Sprintf("interrupted; %s sent; %s", counted(f.sent(), "row was", "rows were"), again),
 		}
-	case err == nil && len(f.refused) > 0:
+	case err == nil && len(f.rejected) > 0:
 		return &failure{
 			code: exitData,
-			text: fmt.Sprintf("%s of %s refused; correct the file and run the command again",
-				counted(int64(len(f.refused)), "row", "rows"), f.file),
+			text: fmt.Sprintf("%s of %s rejected; correct the file and run the command again",
+				counted(int64(len(f.rejected)), "row", "rows"), f.file),
 		}
 	default:
 		return err

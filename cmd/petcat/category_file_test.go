@@ -119,26 +119,26 @@ func TestImport(t *testing.T) {
 		ctx,
 		t,
 		exitInterrupted,
-		`.*: \d+ rows created, 0 existed already, 1 refused`,
+		`.*: \d+ rows created, 0 existed already, 1 rejected`,
 		bad+`petcat: interrupted; \d+ rows were sent; `+again+"\n",
 		file,
 	)
 
 	s.list, s.quota = s.list[:10], 21
-	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 refused",
+	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 rejected",
 		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`; if you run it every day, it finishes on \d{4}-\d\d-\d\d`+"\n", file)
 
 	s.quota, s.age = 1000, "0" // some proxies send it
-	refused := "petcat: 1 row of " + file + " refused; correct the file and run the command again\n"
-	s.wantImport(t.Context(), t, exitData, ".*: 59 rows created, 31 existed already, 1 refused", bad+refused, file)
-	s.wantImport(t.Context(), t, exitData, ".*: 0 rows created, 90 existed already, 1 refused", bad+refused, file)
+	rejected := "petcat: 1 row of " + file + " rejected; correct the file and run the command again\n"
+	s.wantImport(t.Context(), t, exitData, ".*: 59 rows created, 31 existed already, 1 rejected", bad+rejected, file)
+	s.wantImport(t.Context(), t, exitData, ".*: 0 rows created, 90 existed already, 1 rejected", bad+rejected, file)
 
 	s.wantImport(
 		t.Context(),
 		t,
 		exitData,
-		".*: 0 rows would be created, 90 existed already, 1 refused",
-		bad+refused,
+		".*: 0 rows would be created, 90 existed already, 1 rejected",
+		bad+rejected,
 		file,
 		"--dry-run",
 	)
@@ -147,7 +147,7 @@ func TestImport(t *testing.T) {
 		t.Context(),
 		t,
 		exitDone,
-		`-: 1 row would be created, 0 existed already, 0 refused\.`,
+		`-: 1 row would be created, 0 existed already, 0 rejected\.`,
 		"",
 		"-",
 		"--format",
@@ -168,12 +168,12 @@ func TestImport(t *testing.T) {
 		"--allow-duplicates",
 	)
 	s.quota = 1000
-	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 refused", "", "-", "--format", "csv")
+	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 rejected", "", "-", "--format", "csv")
 	s.wantImport(
 		t.Context(),
 		t,
 		exitDone,
-		`(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"refused": \[\]`,
+		`(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"rejected": \[\]`,
 		"",
 		"-",
 		"--format",

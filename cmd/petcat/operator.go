@@ -80,7 +80,7 @@ func createOperator(c *call, name petcat.OperatorName) error {
 	}
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
 		made, err := c.store.CreateOperator(c.ctx(), petcat.By(actor()), name, role, link)
-		return operatorRecord(made.Value), made.Value.LinkEndsAt, err
+		return operatorRecord(made.Value), made.Value.LinkExpiresAt, err
 	}
 	remove := func() error {
 		_, err := c.store.RemoveOperator(c.ctx(), petcat.By(actor()), name)
@@ -93,7 +93,7 @@ func linkOperator(c *call, name petcat.OperatorName) error {
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
 		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Operator: name}, link)
 		end := made.Value.EndsAt
-		return record{kv("name", string(name)), kv("link_ends_at", end)}, end, err
+		return record{kv("name", string(name)), kv("link_expires_at", end)}, end, err
 	}
 	return c.showLink(name, create, func() error { return nil }) // the link cannot be used without its token
 }
@@ -138,7 +138,7 @@ func operatorRecord(o petcat.Operator) record {
 		kv("role", o.Role),
 		kv("created_at", o.CreatedAt),
 		kv("sessions", o.Sessions),
-		kv("link_ends_at", o.LinkEndsAt),
+		kv("link_expires_at", o.LinkExpiresAt),
 	}
 }
 
@@ -148,11 +148,11 @@ func listOperators(c *call) error {
 		return err
 	}
 	return c.list(recordsOf(operators, func(o petcat.Operator) record {
-		if !c.now().Before(o.LinkEndsAt) {
-			o.LinkEndsAt = time.Time{}
+		if !c.now().Before(o.LinkExpiresAt) {
+			o.LinkExpiresAt = time.Time{}
 		}
 		return operatorRecord(o)
-	}), "name role sessions link_ends_at created_at",
+	}), "name role sessions link_expires_at created_at",
 		"There are no operators yet; create one with: petcat operator create NAME --role admin")
 }
 

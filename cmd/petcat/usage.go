@@ -34,7 +34,7 @@ requests of the last second may be lost.`,
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
 	cmd.Flags().Int("top", 0, "show the `N` accounts with the most requests")
 	cmd.Flags().Lookup("top").NoOptDefVal = "10"
-	cmd.Flags().Bool("refused", false, "with --top, show the accounts with the most rejected requests")
+	cmd.Flags().Bool("rejected", false, "with --top, show the accounts with the most rejected requests")
 	complete(cmd, "by", "day", "hour")
 	return p.managing(cmd, showUsage)
 }
@@ -90,12 +90,12 @@ func (c *call) showTop() error {
 	}
 	top, err := c.store.TopAccounts(
 		c.ctx(),
-		petcat.TopQuery{From: q.From, To: q.To, ByRefused: c.is("refused"), Limit: limit},
+		petcat.TopQuery{From: q.From, To: q.To, ByRejected: c.is("rejected"), Limit: limit},
 	)
 	if err != nil {
 		return err
 	}
-	const columns = "account name requests minute_refused day_refused ban_refused key_refused failed bytes"
+	const columns = "account name requests minute_rejected day_rejected ban_rejected key_rejected failed bytes"
 	return c.list(records(c, top), columns, fmt.Sprintf("There are no such requests from %s to %s.",
 		timestamp(q.From), timestamp(q.To)))
 }
@@ -117,7 +117,7 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 	}
 	return c.list(
 		periods,
-		"begin requests minute_refused day_refused ban_refused key_refused failed bytes incomplete",
+		"begin requests minute_rejected day_rejected ban_rejected key_rejected failed bytes incomplete",
 		none,
 	)
 }

@@ -9,7 +9,7 @@ import (
 
 // accountsView is a page of accounts.
 type accountsView struct {
-	Sort     string // "" by name, or today's "requests" or "refusals"
+	Sort     string // "" by name, or today's "requests" or "rejections"
 	Accounts []petcat.AccountSummary
 	Paged    bool // not the first page
 	Next     *petcat.AccountSummary
@@ -17,7 +17,7 @@ type accountsView struct {
 
 func (c *Console) accounts(x *pages.Exchange) error {
 	switch sort := x.Value("sort"); sort {
-	case "requests", "refusals":
+	case "requests", "rejections":
 		return c.largestAccounts(x, sort)
 	default:
 		return c.accountsByName(x)
@@ -47,13 +47,13 @@ func (c *Console) accountsByName(x *pages.Exchange) error {
 	})
 }
 
-// largestAccounts shows the accounts with the most requests or refusals today.
+// largestAccounts shows the accounts with the most requests or rejections today.
 func (c *Console) largestAccounts(x *pages.Exchange, sort string) error {
 	top, err := c.Store.TopAccounts(x.R.Context(), petcat.TopQuery{
-		From:      petcat.UsageByDay.Floor(c.now()),
-		To:        c.now(),
-		ByRefused: sort == "refusals",
-		Limit:     pages.Size,
+		From:       petcat.UsageByDay.Floor(c.now()),
+		To:         c.now(),
+		ByRejected: sort == "rejections",
+		Limit:      pages.Size,
 	})
 	if err != nil {
 		return err
@@ -135,9 +135,9 @@ func accountPath(id petcat.AccountID) string { return "accounts/" + id.String() 
 type accountView struct {
 	pages.KeyList
 
-	Account petcat.Account
-	Windows []pages.Window // nil if unknown
-	Refused []petcat.Refusal
+	Account  petcat.Account
+	Windows  []pages.Window // nil if unknown
+	Rejected []petcat.Rejection
 }
 
 // findAccount returns the account in the path.
@@ -158,7 +158,7 @@ func (c *Console) account(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
-	refused, err := c.Store.Refusals(x.R.Context(), a.ID)
+	rejected, err := c.Store.Rejections(x.R.Context(), a.ID)
 	if err != nil {
 		return err
 	}
@@ -166,10 +166,10 @@ func (c *Console) account(x *pages.Exchange) error {
 		Title:   a.Name,
 		Section: "accounts",
 		Data: accountView{
-			KeyList: keys,
-			Account: a,
-			Windows: x.Windows(c.Limiter, a),
-			Refused: refused,
+			KeyList:  keys,
+			Account:  a,
+			Windows:  x.Windows(c.Limiter, a),
+			Rejected: rejected,
 		},
 	})
 }

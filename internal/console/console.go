@@ -1,5 +1,5 @@
 // Package console is the web console of the admin listener. Operators see the state of the
-// node and the reasons for refusals, and manage accounts, keys, bans and categories. The server
+// node and the reasons for rejections, and manage accounts, keys, bans and categories. The server
 // renders the pages (html/template). Scripts update pages and draw charts; everything but the
 // charts works without them.
 //

@@ -9,19 +9,19 @@ import (
 
 // foundView is the result of a search.
 type foundView struct {
-	Accounts []petcat.AccountSummary
-	More     *petcat.AccountSummary // the last one, if there are more
-	Keys     []petcat.Key
-	Refusals []petcat.Refusal
-	Hint     string // advice if nothing was found
+	Accounts   []petcat.AccountSummary
+	More       *petcat.AccountSummary // the last one, if there are more
+	Keys       []petcat.Key
+	Rejections []petcat.Rejection
+	Hint       string // advice if nothing was found
 }
 
 // howToSearch is the advice for a search without a result.
 const howToSearch = "Search finds accounts by id or by the beginning of their name, " +
-	"keys by id, by hint or as a whole, and a recent refusal by its X-Request-Id."
+	"keys by id, by hint or as a whole, and a recent rejection by its X-Request-Id."
 
 // find redirects to an account or key by its id or to a key by its secret, and shows keys by their
-// hint, accounts by the beginning of their name, and refusals by their X-Request-Id. The text may
+// hint, accounts by the beginning of their name, and rejections by their X-Request-Id. The text may
 // be a secret: it is in the body of a POST, and the page does not repeat it.
 func (c *Console) find(x *pages.Exchange) error {
 	text := x.Value("q")
@@ -37,7 +37,7 @@ func (c *Console) find(x *pages.Exchange) error {
 	if text == "" {
 		return showFound(x, foundView{Hint: howToSearch})
 	}
-	refusals, err := c.findRefusal(x, text)
+	rejections, err := c.findRejection(x, text)
 	if err != nil {
 		return err
 	}
@@ -54,24 +54,24 @@ func (c *Console) find(x *pages.Exchange) error {
 	}
 	accounts, more := pages.Cut(accounts)
 	return showFound(x, foundView{
-		Accounts: accounts,
-		More:     more,
-		Keys:     keys,
-		Refusals: refusals,
-		Hint:     howToSearch,
+		Accounts:   accounts,
+		More:       more,
+		Keys:       keys,
+		Rejections: rejections,
+		Hint:       howToSearch,
 	})
 }
 
-// findRefusal returns the refusal with an X-Request-Id, if there is one.
-func (c *Console) findRefusal(x *pages.Exchange, requestID string) ([]petcat.Refusal, error) {
-	r, err := c.Store.FindRefusal(x.R.Context(), requestID)
+// findRejection returns the rejection with an X-Request-Id, if there is one.
+func (c *Console) findRejection(x *pages.Exchange, requestID string) ([]petcat.Rejection, error) {
+	r, err := c.Store.FindRejection(x.R.Context(), requestID)
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []petcat.Refusal{r}, nil
+	return []petcat.Rejection{r}, nil
 }
 
 // findByHint returns the keys with a hint, none if the text cannot be a hint.

@@ -91,7 +91,7 @@ func newTotals() Totals {
 	}
 }
 
-// count counts responses, n of them. code is "" unless they are refusals.
+// count counts responses, n of them. code is "" unless they are rejections.
 func (t *Totals) count(n int64, status int, code petcat.Code, took time.Duration) {
 	t.Statuses[status] += n
 	if code != "" {

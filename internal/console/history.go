@@ -18,7 +18,7 @@ const (
 // Totals are the numbers of this node's responses since it started.
 type Totals struct {
 	Statuses  map[int]int64         // by status
-	Reasons   map[petcat.Code]int64 // of the refusals
+	Reasons   map[petcat.Code]int64 // of the rejections
 	Durations []int64               // by bucket; the last one has no upper bound
 }
 
@@ -26,13 +26,13 @@ type Totals struct {
 type Step struct {
 	End  time.Time     `json:"end"`
 	Took time.Duration `json:"took"` // 0: the node was not running
-	// The numbers of responses by status: below 400, refusals (401 and 429), the caller's other
+	// The numbers of responses by status: below 400, rejections (401 and 429), the caller's other
 	// errors, and failures of the service.
-	Good    int64                 `json:"good"`
-	Refused int64                 `json:"refused"`
-	Faulty  int64                 `json:"faulty"`
-	Failed  int64                 `json:"failed"`
-	Reasons map[petcat.Code]int64 `json:"reasons"` // of the refusals
+	Good     int64                 `json:"good"`
+	Rejected int64                 `json:"rejected"`
+	Faulty   int64                 `json:"faulty"`
+	Failed   int64                 `json:"failed"`
+	Reasons  map[petcat.Code]int64 `json:"reasons"` // of the rejections
 	// P50 and P99 are the 50th and 99th percentile of the durations, by the bounds of the
 	// buckets; 0 without requests.
 	P50       time.Duration `json:"p50"`
@@ -43,13 +43,13 @@ type Step struct {
 }
 
 // Requests returns the number of all responses.
-func (s *Step) Requests() int64 { return s.Good + s.Refused + s.Faulty + s.Failed }
+func (s *Step) Requests() int64 { return s.Good + s.Rejected + s.Faulty + s.Failed }
 
 // add adds another step. Its end and its percentiles stay.
 func (s *Step) add(other Step) {
 	s.Took += other.Took
 	s.Good += other.Good
-	s.Refused += other.Refused
+	s.Rejected += other.Rejected
 	s.Faulty += other.Faulty
 	s.Failed += other.Failed
 	s.Unhealthy = append(s.Unhealthy, other.Unhealthy...)
@@ -123,7 +123,7 @@ func since(before, after Totals) Step {
 		n -= before.Statuses[status]
 		switch {
 		case status == http.StatusUnauthorized || status == http.StatusTooManyRequests:
-			step.Refused += n
+			step.Rejected += n
 		case status >= http.StatusInternalServerError:
 			step.Failed += n
 		case status >= http.StatusBadRequest:

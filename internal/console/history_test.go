@@ -43,7 +43,7 @@ func TestHistory(t *testing.T) {
 		End:       first,
 		Took:      StepLength,
 		Good:      98,
-		Refused:   1,
+		Rejected:  1,
 		Faulty:    1,
 		Failed:    1,
 		Reasons:   map[petcat.Code]int64{petcat.CodeRateLimitExceeded: 1},
@@ -52,12 +52,12 @@ func TestHistory(t *testing.T) {
 		Unhealthy: []string{"store"},
 	}, all[358])
 	wantStep(t, "the second step taken", Step{
-		End:     second,
-		Took:    StepLength,
-		Refused: 1,
-		Reasons: map[petcat.Code]int64{petcat.CodeInvalidAPIKey: 1},
-		P50:     2500 * time.Microsecond,
-		P99:     2500 * time.Microsecond,
+		End:      second,
+		Took:     StepLength,
+		Rejected: 1,
+		Reasons:  map[petcat.Code]int64{petcat.CodeInvalidAPIKey: 1},
+		P50:      2500 * time.Microsecond,
+		P99:      2500 * time.Microsecond,
 	}, all[359])
 }
 

@@ -62,7 +62,7 @@ func (c *Console) createOperator(x *pages.Exchange) error {
 	if made.Replayed {
 		return x.GoTo("operators", "repeated")
 	}
-	return c.showLink(x, name, made.Value.LinkEndsAt, token.Secret)
+	return c.showLink(x, name, made.Value.LinkExpiresAt, token.Secret)
 }
 
 func (c *Console) linkOperator(x *pages.Exchange) error {

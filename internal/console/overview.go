@@ -60,7 +60,7 @@ type pastView struct {
 type reasonView struct {
 	Code  petcat.Code
 	Count int64
-	Share int64 // of all refusals, in percent
+	Share int64 // of all rejections, in percent
 }
 
 // unknown is shown for an unknown number.
@@ -159,13 +159,13 @@ func latency(d time.Duration) string {
 	}
 }
 
-// reasons returns the refusals by reason, the most frequent first.
+// reasons returns the rejections by reason, the most frequent first.
 func reasons(s *Step) (all []reasonView) {
 	for code, n := range s.Reasons {
 		all = append(all, reasonView{
 			Code:  code,
 			Count: n,
-			Share: (100*n + s.Refused/2) / s.Refused,
+			Share: (100*n + s.Rejected/2) / s.Rejected,
 		})
 	}
 	slices.SortFunc(all, func(a, b reasonView) int {

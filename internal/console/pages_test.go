@@ -209,22 +209,22 @@ func TestAudit(t *testing.T) {
 	b.Get("audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
 }
 
-// TestTopAccounts: accounts are sorted by today's requests or refusals.
+// TestTopAccounts: accounts are sorted by today's requests or rejections.
 func TestTopAccounts(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	busy, refused := s.Account("busy"), s.Account("refused")
-	k := s.Key(refused.ID)
+	busy, rejected := s.Account("busy"), s.Account("rejected")
+	k := s.Key(rejected.ID)
 	pagetest.Must(t, s.Store.AddUsage(t.Context(), petcat.UsageBatch{
 		Node: "N1", Number: 1, SeenAt: pagetest.Noon, Keys: []petcat.KeyUse{{Key: k.ID, At: pagetest.Noon.Add(-time.Minute)}},
 		Counts: []petcat.UsageCount{
 			{Account: busy.ID, Hour: pagetest.Noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 812}},
-			{Account: refused.ID, Hour: pagetest.Noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 60, MinuteRefused: 1234}},
+			{Account: rejected.ID, Hour: pagetest.Noon.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 60, MinuteRejected: 1234}},
 		},
 	}))
-	pagetest.Must(t, s.Store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: refused.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute)}))
+	pagetest.Must(t, s.Store.SaveBan(t.Context(), petcat.Ban{Key: k.ID, Account: rejected.ID, Level: 1, StartedAt: pagetest.Noon, EndsAt: pagetest.Noon.Add(time.Minute)}))
 	b.Get("accounts").Want(http.StatusOK, "812", "1,234")
-	for sort, first := range map[string]string{"requests": "busy", "refusals": "refused"} {
+	for sort, first := range map[string]string{"requests": "busy", "rejections": "rejected"} {
 		p := b.Get("accounts?sort="+sort).Want(http.StatusOK, "1,234", "14 Mar 2027, 11:59:18", "1 banned")
 		if found := regexp.MustCompile(`accounts/acct_\d+">(\w+)<`).FindStringSubmatch(p.Main()); found == nil || found[1] != first {
 			t.Errorf("by %s, the first account is %v, want %s", sort, found, first)
@@ -238,7 +238,7 @@ func TestFind(t *testing.T) {
 	a := s.Account("Acme")
 	secret := b.Post("accounts/acct_1/keys", "label", "backend").Secret()
 	k := s.wantKey(secret, petcat.KeyActive)
-	pagetest.Must(t, s.Store.AddUsage(t.Context(), petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: pagetest.Noon, Refusals: []petcat.Refusal{
+	pagetest.Must(t, s.Store.AddUsage(t.Context(), petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: pagetest.Noon, Rejections: []petcat.Rejection{
 		{Account: a.ID, Key: k.ID, Code: petcat.CodeKeyBanned, Count: 3, First: pagetest.Noon, Last: pagetest.Noon, RequestID: "01JP9", Status: 429, Until: pagetest.Noon.Add(time.Minute)},
 	}}))
 	for text, path := range map[string]string{"ACCT_7": "accounts/acct_7", " KEY_8": "keys/key_8", "Authorization: Bearer " + secret: "keys/key_1"} {
@@ -424,7 +424,7 @@ func TestOnceOfEachForm(t *testing.T) {
 func TestOverview(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.Get("").Want(http.StatusOK, ">healthy<", "No request was refused.", `<span class="share">– %</span>`, "<small>0 categories</small>")
+	b.Get("").Want(http.StatusOK, ">healthy<", "No request was rejected.", `<span class="share">– %</span>`, "<small>0 categories</small>")
 	b.Post("categories", "name", "Dogs").Want(http.StatusSeeOther)
 	b.Get("").Want(http.StatusOK, "<small>1 category</small>")
 	s.parts[0].Problem = "the database does not respond"
@@ -442,7 +442,7 @@ func TestOverview(t *testing.T) {
 	}
 	b.Get("").Want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
 		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
-	b.Get("history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"refused":3,"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},"p50":2500000,"p99":50000000,"unhealthy":["store"]`)
+	b.Get("history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"rejected":3,"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},"p50":2500000,"p99":50000000,"unhealthy":["store"]`)
 }
 
 func TestOverviewOfSeveralNodes(t *testing.T) {

@@ -49,8 +49,8 @@ type Store interface {
 	// Usage.
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
 	TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error)
-	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
-	FindRefusal(ctx context.Context, requestID string) (petcat.Refusal, error)
+	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
+	FindRejection(ctx context.Context, requestID string) (petcat.Rejection, error)
 
 	// Operators, tokens, and the audit log.
 	Operators(ctx context.Context) ([]petcat.Operator, error)

@@ -23,7 +23,7 @@ func TestUsage(t *testing.T) {
 	for i, at := range []time.Time{pagetest.Noon.Add(-10 * time.Minute), pagetest.Noon.Add(-5 * time.Hour), pagetest.Noon.Add(-3 * 24 * time.Hour)} {
 		batch.Counts = append(batch.Counts, petcat.UsageCount{
 			Account: a.ID, Hour: at.Unix() / 3600,
-			UsageCounts: petcat.UsageCounts{Requests: 1000 + int64(i), MinuteRefused: 7, DayRefused: 5, BanRefused: 3, Failed: 2, Bytes: 1_234_567},
+			UsageCounts: petcat.UsageCounts{Requests: 1000 + int64(i), MinuteRejected: 7, DayRejected: 5, BanRejected: 3, Failed: 2, Bytes: 1_234_567},
 		})
 	}
 	pagetest.Must(t, s.Store.AddUsage(t.Context(), batch))
@@ -46,7 +46,7 @@ func TestUsage(t *testing.T) {
 	b.Get("keys/key_1").Want(http.StatusOK, "14 Mar 2027, 11:53")
 
 	p := b.Get("accounts/acct_1/usage.csv?by=day").Want(http.StatusOK)
-	const want = "begin,requests,minute_refused,day_refused,ban_refused,key_refused,failed,bytes,incomplete\n" +
+	const want = "begin,requests,minute_rejected,day_rejected,ban_rejected,key_rejected,failed,bytes,incomplete\n" +
 		"2027-03-11T00:00:00Z,1002,7,5,3,0,2,1234567,false\n2027-03-14T00:00:00Z,2001,14,10,6,0,4,2469134,false\n"
 	if p.Text != want || p.Header.Get("Content-Disposition") != `attachment; filename="acct_1-usage-by-day.csv"` {
 		t.Errorf("%s\n%s", p.Header.Get("Content-Disposition"), p.Text)

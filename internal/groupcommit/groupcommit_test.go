@@ -45,8 +45,8 @@ func submit(ctx context.Context, c *groupcommit.Committer[int], op int) <-chan e
 	return result
 }
 
-// wantRefused checks that an error is the wanted refusal.
-func wantRefused(t *testing.T, err, want error) {
+// wantRejected checks that an error is the wanted rejection.
+func wantRejected(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Fatalf("got %v, want %v", err, want)
@@ -144,7 +144,7 @@ func TestCloseDrains(t *testing.T) {
 		closed := make(chan struct{})
 		go func() { c.Close(); close(closed) }()
 		synctest.Wait()
-		wantRefused(t, c.Submit(t.Context(), 3), groupcommit.ErrClosed)
+		wantRejected(t, c.Submit(t.Context(), 3), groupcommit.ErrClosed)
 		close(d.proceed)
 		<-closed
 		for _, result := range []<-chan error{running, waiting} {

@@ -18,7 +18,7 @@ func TestFullQueue(t *testing.T) {
 		defer c.Close()
 		running := submit(t.Context(), c, 0)
 		waiting := []<-chan error{submit(t.Context(), c, 1), submit(t.Context(), c, 2)}
-		wantRefused(t, c.Submit(t.Context(), 3), groupcommit.ErrFull)
+		wantRejected(t, c.Submit(t.Context(), 3), groupcommit.ErrFull)
 		close(d.proceed)
 		for _, result := range append(waiting, running) {
 			if err := <-result; err != nil {
@@ -46,7 +46,7 @@ func TestOwnerFillsHalfOfQueue(t *testing.T) {
 			for ; ; accepted++ {
 				result := submit(t.Context(), c, owner*100+accepted)
 				if len(result) > 0 {
-					wantRefused(t, <-result, groupcommit.ErrFull)
+					wantRejected(t, <-result, groupcommit.ErrFull)
 					return accepted
 				}
 				results = append(results, result)

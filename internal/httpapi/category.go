@@ -82,12 +82,12 @@ func (e *exchange) categoryID() (petcat.CategoryID, error) {
 // createCategory handles POST /categories.
 func (s *Server) createCategory(e *exchange, body []byte) error {
 	return create(e, body, decodeNewCategory, func(n petcat.NewCategory, key petcat.IdempotencyKey) ([]byte, bool, error) {
-		refused, err := s.checkConditions(e)
+		rejected, err := s.checkConditions(e)
 		if err != nil {
 			return nil, false, err
 		}
 		created, err := s.options.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
-			Account: e.caller.Account, New: n, IdempotencyKey: key, Refused: refused,
+			Account: e.caller.Account, New: n, IdempotencyKey: key, Rejected: rejected,
 		})
 		if err != nil {
 			return nil, false, err
@@ -99,10 +99,10 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 	})
 }
 
-// checkConditions evaluates If-Match and If-None-Match of a create. refused is the error 412 if they
+// checkConditions evaluates If-Match and If-None-Match of a create. rejected is the error 412 if they
 // do not hold, else nil. They are compared with the list before the create, so that the conditions of
 // several concurrent creates may hold.
-func (s *Server) checkConditions(e *exchange) (refused *petcat.Error, err error) {
+func (s *Server) checkConditions(e *exchange) (rejected *petcat.Error, err error) {
 	if !web.Conditional(e.r) {
 		return nil, nil
 	}

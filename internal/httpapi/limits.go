@@ -55,7 +55,7 @@ func (e *exchange) charge() ratelimit.Charge {
 // admitFree calls next without charging the account. A separate bucket limits these requests. next
 // sets the rate-limit headers.
 func (s *Server) admitFree(e *exchange, next handler) error {
-	if d := s.options.Peeks.Take(e.caller.Account); d.Refused {
+	if d := s.options.Peeks.Take(e.caller.Account); d.Rejected {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
@@ -74,7 +74,7 @@ func (s *Server) rejectUnauthenticated(e *exchange) error {
 	}
 	d := s.options.Failures.Take(clientnet.Of(e.clientAddress()))
 	e.setBucketLimits(s.addressPolicy, d)
-	if d.Refused {
+	if d.Rejected {
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
 			"too many requests with a wrong API key came from your address; check the key, and try again in %s",

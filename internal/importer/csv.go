@@ -121,7 +121,7 @@ func (f *file) readCSV(text string) error {
 		record, line, err := r.next()
 		switch {
 		case err != nil:
-			f.refuse(Row{Line: line}, "%s", err)
+			f.reject(Row{Line: line}, "%s", err)
 		case record == nil:
 			return nil
 		default:
@@ -175,7 +175,7 @@ func withoutEmptyEnd(record []string) []string {
 func (f *file) addRecord(c columns, record []string, line int) {
 	row := Row{Line: line, NoDescription: c.description < 0}
 	if len(record) < c.count || len(withoutEmptyEnd(record)) > c.count {
-		f.refuse(row, "the first line has %d fields, this row has %d", c.count, len(record))
+		f.reject(row, "the first line has %d fields, this row has %d", c.count, len(record))
 		return
 	}
 	cell := func(column int) string {
@@ -190,7 +190,7 @@ func (f *file) addRecord(c columns, record []string, line int) {
 	}
 	row.ID, row.Name, row.Description = strings.TrimSpace(cell(c.id)), cell(c.name), cell(c.description)
 	if !utf8.ValidString(row.Name) || !utf8.ValidString(row.Description) {
-		f.refuse(row, "%s", errNotUTF8)
+		f.reject(row, "%s", errNotUTF8)
 		return
 	}
 	f.rows = append(f.rows, row)

@@ -99,8 +99,8 @@ type file struct {
 	raw  bool // CSV without apostrophes before formulas
 }
 
-// refuse adds a bad row.
-func (f *file) refuse(row Row, format string, args ...any) {
+// reject adds a bad row.
+func (f *file) reject(row Row, format string, args ...any) {
 	f.bad = append(f.bad, row.bad(CodeInvalidRow, fmt.Sprintf(format, args...)))
 }
 

@@ -89,7 +89,7 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 // Run calls send for each row, concurrently; send creates the category with an idempotency key,
 // or updates it. Run returns the rows that the service rejected, by line. It stops early with the
 // first error that does not concern a single row, or with the error of the context.
-func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row, key string) error) (refused []BadRow, err error) {
+func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row, key string) error) (rejected []BadRow, err error) {
 	feeding, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -98,7 +98,7 @@ func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row
 
 	keys := rand.Text() // each run has its own idempotency keys
 	var mu sync.Mutex
-	done := 0 // guarded by mu, like refused
+	done := 0 // guarded by mu, like rejected
 	answered := func(row Row, err error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -106,7 +106,7 @@ func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row
 		switch {
 		case err == nil:
 		case isAnswer && aboutTheRow(e, row.Update != 0):
-			refused = append(refused, row.bad(e.Code, e.Message))
+			rejected = append(rejected, row.bad(e.Code, e.Message))
 		default:
 			stop(fmt.Errorf("line %d: %w", row.Line, err))
 			return
@@ -127,11 +127,11 @@ func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row
 		})
 	}
 	workers.Wait()
-	slices.SortFunc(refused, func(a, b BadRow) int { return a.Line - b.Line })
+	slices.SortFunc(rejected, func(a, b BadRow) int { return a.Line - b.Line })
 	if done == len(rows) {
-		return refused, nil
+		return rejected, nil
 	}
-	return refused, context.Cause(feeding)
+	return rejected, context.Cause(feeding)
 }
 
 // aboutTheRow reports whether an error concerns only one row. An update may fail because another

@@ -52,14 +52,14 @@ func (s *service) send(ctx context.Context, n importer.Row, key string) error {
 
 // imports imports a CSV file. It returns the number of created rows and the lines of rejected
 // ones.
-func (s *service) imports(ctx context.Context, t *testing.T, text string) (created int, refused []int, err error) {
+func (s *service) imports(ctx context.Context, t *testing.T, text string) (created int, rejected []int, err error) {
 	t.Helper()
 	rows, bad, err := importer.Read(strings.NewReader(text), importer.CSV, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range bad {
-		refused = append(refused, row.Line)
+		rejected = append(rejected, row.Line)
 	}
 	var answered atomic.Int64
 	more, err := importer.Run(ctx, importer.NewPlan(rows, s.list, importer.Mode{}).Rows, func(ctx context.Context, row importer.Row, key string) error {
@@ -70,17 +70,17 @@ func (s *service) imports(ctx context.Context, t *testing.T, text string) (creat
 		return err
 	})
 	for _, row := range more {
-		refused = append(refused, row.Line)
+		rejected = append(rejected, row.Line)
 	}
-	slices.Sort(refused)
-	return int(answered.Load()), refused, err
+	slices.Sort(rejected)
+	return int(answered.Load()), rejected, err
 }
 
-func (s *service) wantImport(t *testing.T, text string, created int, refused ...int) {
+func (s *service) wantImport(t *testing.T, text string, created int, rejected ...int) {
 	t.Helper()
-	gotCreated, gotRefused, err := s.imports(t.Context(), t, text)
-	if err != nil || gotCreated != created || !slices.Equal(gotRefused, refused) {
-		t.Errorf("%d rows created, lines %v rejected, %v; want %d and %v", gotCreated, gotRefused, err, created, refused)
+	gotCreated, gotRejected, err := s.imports(t.Context(), t, text)
+	if err != nil || gotCreated != created || !slices.Equal(gotRejected, rejected) {
+		t.Errorf("%d rows created, lines %v rejected, %v; want %d and %v", gotCreated, gotRejected, err, created, rejected)
 	}
 }
 

@@ -84,7 +84,7 @@ func (f *file) addObject(value []byte, row Row) {
 		message = "description must be a string"
 	}
 	if message != "" {
-		f.refuse(row, "%s", message)
+		f.reject(row, "%s", message)
 		return
 	}
 	row.Name, row.NoDescription = *object.Name, description == 0

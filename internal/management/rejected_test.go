@@ -1,16 +1,21 @@
 package management_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"petcat"
 )
 
 // TestRejectedPatchChangesNothing: of a PATCH with one field that is rejected, no field is applied.
 func TestRejectedPatchChangesNothing(t *testing.T) {
 	const aTime = "expires_at must be a time such as"
-	for _, tt := range []struct{ name, path, body, code, message string }{
+	for _, tt := range []struct {
+		name, path, body string
+		code             petcat.Code
+		message          string
+	}{
 		{"a name that is taken", "/accounts/acme", `{"name":"zoo","plan":"pro"}`, "invalid_field", "zoo"},
 		{"a plan that does not exist", "/accounts/acme", `{"name":"lions","plan":"gold"}`, "invalid_field", "plan"},
 		{"an expiry that is no time", "/keys/key_1", `{"label":"new","expires_at":"soon"}`, "invalid_field", aTime},
@@ -20,17 +25,15 @@ func TestRejectedPatchChangesNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := start(t)
-			s.want(s.call("POST", "/accounts", `{"name":"acme","plan":"free"}`), 201, "")
-			s.want(s.call("POST", "/accounts", `{"name":"zoo","plan":"free"}`), 201, "")
-			s.want(s.call("POST", "/accounts/acme/keys", `{"label":"old","expires_at":"2028-01-01T00:00:00Z"}`), 201, "")
-			before, entries := s.call("GET", tt.path, "").object, s.audited()
-			rejected := s.want(s.call("PATCH", tt.path, tt.body), 400, tt.code)
-			if got := rejected.text("message"); !strings.Contains(got, tt.message) {
+			s.create("/accounts", `{"name":"acme","plan":"free"}`)
+			s.create("/accounts", `{"name":"zoo","plan":"free"}`)
+			s.create("/accounts/acme/keys", `{"label":"old","expires_at":"2028-01-01T00:00:00Z"}`)
+			before, entries := string(s.get(tt.path).body), s.audited()
+			rejected := s.rejected(http.StatusBadRequest, tt.code, http.MethodPatch, tt.path, tt.body)
+			if got := decode[errorObject](t, rejected).Message; !strings.Contains(got, tt.message) {
 				t.Errorf("the message is %q, want %q in it", got, tt.message)
 			}
-			if diff := cmp.Diff(before, s.call("GET", tt.path, "").object); diff != "" {
-				t.Errorf("%s (-before +after):\n%s", tt.path, diff)
-			}
+			wantEqual(t, tt.path, before, string(s.get(tt.path).body))
 			if got := s.audited(); got != entries {
 				t.Errorf("there are %d audit entries, want %d", got, entries)
 			}

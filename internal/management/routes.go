@@ -34,7 +34,7 @@ func (a *API) routes() []route {
 		{method: "POST", path: "/accounts/{account}/keys", handle: a.createKey, changes: true},
 		{method: "POST", path: "/accounts/{account}/links", handle: a.createLink, changes: true},
 		{method: "GET", path: "/accounts/{account}/usage", handle: a.getUsage},
-		{method: "GET", path: "/accounts/{account}/refusals", handle: a.listRefusals},
+		{method: "GET", path: "/accounts/{account}/rejections", handle: a.listRejections},
 
 		{method: "GET", path: "/keys", handle: a.listKeysByHint},
 		{method: "POST", path: "/keys/find", handle: a.findKeys}, // a POST, to keep keys out of URLs

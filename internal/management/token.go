@@ -25,7 +25,7 @@ func (a *API) identify(c *call) error {
 	code := petcat.CodeOf(err)
 	if code == petcat.CodeInvalidAPIKey {
 		address := clientnet.Of(a.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
-		if d := a.Failures.Take(address); d.Refused {
+		if d := a.Failures.Take(address); d.Rejected {
 			c.w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
 			return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
 				"too many attempts with a wrong token; wait until Retry-After has passed")

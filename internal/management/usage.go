@@ -12,7 +12,7 @@ import (
 type UsageStore interface {
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
 	TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error)
-	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
+	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 }
 
 // getUsage handles GET /accounts/{account}/usage.
@@ -49,11 +49,11 @@ func (c *call) usageQuery(account petcat.AccountID, step petcat.UsageStep) (petc
 // defaultTop is the number of accounts that topUsage lists by default.
 const defaultTop = 20
 
-// topUsage handles GET /usage/top: it lists the accounts with the most requests or refusals.
+// topUsage handles GET /usage/top: it lists the accounts with the most requests or rejections.
 func (a *API) topUsage(c *call) error {
 	by := cmp.Or(c.query("by"), "requests")
-	if by != "requests" && by != "refused" {
-		return petcat.Errorf(petcat.CodeInvalidField, "by must be requests or refused")
+	if by != "requests" && by != "rejected" {
+		return petcat.Errorf(petcat.CodeInvalidField, "by must be requests or rejected")
 	}
 	q, err := c.usageQuery(petcat.AllAccounts, petcat.UsageByDay)
 	if err != nil {
@@ -64,10 +64,10 @@ func (a *API) topUsage(c *call) error {
 		return err
 	}
 	top, err := a.Store.TopAccounts(c.ctx(), petcat.TopQuery{
-		From:      q.From,
-		To:        q.To,
-		ByRefused: by == "refused",
-		Limit:     limit,
+		From:       q.From,
+		To:         q.To,
+		ByRejected: by == "rejected",
+		Limit:      limit,
 	})
 	if err != nil {
 		return err
@@ -75,15 +75,15 @@ func (a *API) topUsage(c *call) error {
 	return answerAll(c, top)
 }
 
-// listRefusals handles GET /accounts/{account}/refusals.
-func (a *API) listRefusals(c *call) error {
+// listRejections handles GET /accounts/{account}/rejections.
+func (a *API) listRejections(c *call) error {
 	account, err := a.account(c)
 	if err != nil {
 		return err
 	}
-	refusals, err := a.Store.Refusals(c.ctx(), account.ID)
+	rejections, err := a.Store.Rejections(c.ctx(), account.ID)
 	if err != nil {
 		return err
 	}
-	return answerAll(c, refusals)
+	return answerAll(c, rejections)
 }

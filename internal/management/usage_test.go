@@ -8,11 +8,11 @@ import (
 
 // counts are a part of the usage counts as the API shows them.
 type counts struct {
-	Requests      int64
-	MinuteRefused int64 `json:"minute_refused"`
+	Requests       int64
+	MinuteRejected int64 `json:"minute_rejected"`
 }
 
-// addUsage adds 7 requests and 3 refusals of the account acct_1 and its key.
+// addUsage adds 7 requests and 3 rejections of the account acct_1 and its key.
 func (s *service) addUsage() {
 	s.t.Helper()
 	must(s.t, s.store.AddUsage(s.t.Context(), petcat.UsageBatch{
@@ -22,9 +22,9 @@ func (s *service) addUsage() {
 		Counts: []petcat.UsageCount{{
 			Account:     1,
 			Hour:        noon.Unix() / 3600,
-			UsageCounts: petcat.UsageCounts{Requests: 7, MinuteRefused: 3},
+			UsageCounts: petcat.UsageCounts{Requests: 7, MinuteRejected: 3},
 		}},
-		Refusals: []petcat.Refusal{{
+		Rejections: []petcat.Rejection{{
 			Account:   1,
 			Key:       1,
 			Operation: petcat.OpListCategories,
@@ -47,7 +47,7 @@ func TestGetUsage(t *testing.T) {
 		Account string
 		Total   counts
 	}
-	want := usage{Account: "acct_1", Total: counts{Requests: 7, MinuteRefused: 3}}
+	want := usage{Account: "acct_1", Total: counts{Requests: 7, MinuteRejected: 3}}
 	for _, query := range []string{"", "?by=hour", "?by=hour&from=2027-03-14", "?from=7d"} {
 		wantEqual(t, query, want, decode[usage](t, s.get("/accounts/acme/usage"+query)))
 	}
@@ -64,13 +64,13 @@ func TestTopUsage(t *testing.T) {
 	s.acme(`{}`)
 	s.addUsage()
 	type top struct {
-		Account       string
-		Name          string
-		Requests      int64
-		MinuteRefused int64 `json:"minute_refused"`
+		Account        string
+		Name           string
+		Requests       int64
+		MinuteRejected int64 `json:"minute_rejected"`
 	}
 	want := []top{{"acct_1", "acme", 7, 3}}
-	for _, query := range []string{"", "?by=refused", "?limit=1"} {
+	for _, query := range []string{"", "?by=rejected", "?limit=1"} {
 		wantEqual(t, query, want, decode[[]top](t, s.get("/usage/top"+query)))
 	}
 	for _, wrong := range []string{"by=bytes", "limit=0", "from=tomorrow"} {
@@ -78,17 +78,17 @@ func TestTopUsage(t *testing.T) {
 	}
 }
 
-func TestListRefusals(t *testing.T) {
+func TestListRejections(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.acme(`{}`)
 	s.addUsage()
-	type refusal struct {
+	type rejection struct {
 		Key       string
 		Operation string
 		Code      string
 		Count     int64
 	}
-	want := []refusal{{"key_1", "listCategories", "rate_limit_exceeded", 3}}
-	wantEqual(t, "the refusals", want, decode[[]refusal](t, s.get("/accounts/acme/refusals")))
+	want := []rejection{{"key_1", "listCategories", "rate_limit_exceeded", 3}}
+	wantEqual(t, "the rejections", want, decode[[]rejection](t, s.get("/accounts/acme/rejections")))
 }

@@ -30,14 +30,14 @@ import (
 type Metrics struct {
 	build    *prometheus.GaugeVec
 	registry *prometheus.Registry
-	own      *prometheus.Registry // requests, refused and durations, which Totals reads
+	own      *prometheus.Registry // requests, rejected and durations, which Totals reads
 	make     promauto.Factory
 
 	requests   *prometheus.CounterVec
 	durations  *prometheus.HistogramVec
 	deprecated *prometheus.CounterVec
 	admitted   prometheus.Counter
-	refused    map[petcat.Code]prometheus.Counter
+	rejected   map[petcat.Code]prometheus.Counter
 	bans       *prometheus.CounterVec
 	groups     prometheus.Observer
 	commits    prometheus.Observer
@@ -86,8 +86,8 @@ func New(version, revision string) *Metrics {
 	m.requests = m.newCounters("petcat_requests_total", "operation", "code")
 	m.durations = m.newHistograms("petcat_request_duration_seconds", durationBuckets(), "operation")
 	m.deprecated = m.newCounters("petcat_deprecated_requests_total", "operation", "account")
-	m.admitted = m.newCounters("petcat_admitted_total").WithLabelValues()
-	m.refused = m.newRefused()
+	m.admitted = m.newCounters("petcat_allowed_total").WithLabelValues()
+	m.rejected = m.newRejected()
 	m.own.MustRegister(m.requests, m.durations)
 	m.bans = m.newCounters("petcat_bans_total", "mode")
 	m.groups = m.newHistograms("petcat_commit_group_size", groupBuckets()).WithLabelValues()
@@ -123,11 +123,11 @@ func (m *Metrics) newBuild(version, revision string) *prometheus.GaugeVec {
 	}, []string{"node"})
 }
 
-// newRefused returns the counters of rejected requests.
-func (m *Metrics) newRefused() map[petcat.Code]prometheus.Counter {
-	vec := m.newCounters("petcat_refused_total", "reason")
+// newRejected returns the counters of rejected requests.
+func (m *Metrics) newRejected() map[petcat.Code]prometheus.Counter {
+	vec := m.newCounters("petcat_rejected_total", "reason")
 	m.own.MustRegister(vec)
-	refused := map[petcat.Code]prometheus.Counter{}
+	rejected := map[petcat.Code]prometheus.Counter{}
 	for _, code := range []petcat.Code{
 		petcat.CodeMissingAPIKey,
 		petcat.CodeInvalidAPIKey,
@@ -139,9 +139,9 @@ func (m *Metrics) newRefused() map[petcat.Code]prometheus.Counter {
 		petcat.CodeKeyBanned,
 		petcat.CodeTooManyFailedAttempts,
 	} {
-		refused[code] = vec.WithLabelValues(string(code))
+		rejected[code] = vec.WithLabelValues(string(code))
 	}
-	return refused
+	return rejected
 }
 
 // SetNode sets the node's label.
@@ -171,8 +171,8 @@ func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, a
 	c.durations.Observe(took.Seconds())
 	if admitted {
 		m.admitted.Inc()
-	} else if refused := m.refused[code]; refused != nil {
-		refused.Inc()
+	} else if rejected := m.rejected[code]; rejected != nil {
+		rejected.Inc()
 	}
 }
 
@@ -227,7 +227,7 @@ func (m *Metrics) Totals() (Totals, error) {
 			case "petcat_requests_total":
 				status, _ := strconv.Atoi(label) // count made it
 				t.Statuses[status] += int64(series.GetCounter().GetValue())
-			case "petcat_refused_total":
+			case "petcat_rejected_total":
 				t.Reasons[petcat.Code(label)] = int64(series.GetCounter().GetValue())
 			case "petcat_request_duration_seconds":
 				var below uint64

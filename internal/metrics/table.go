@@ -50,11 +50,11 @@ func requestMetrics() []Metric {
 			Help: "Requests in flight.",
 		},
 		{
-			Name: "petcat_admitted_total",
+			Name: "petcat_allowed_total",
 			Help: "Requests counted against an account's quotas.",
 		},
 		{
-			Name: "petcat_refused_total",
+			Name: "petcat_rejected_total",
 			Help: "Requests rejected because of the key or a limit, by reason.",
 		},
 		{

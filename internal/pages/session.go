@@ -86,7 +86,7 @@ func (x *Exchange) findSession() error {
 // rejectCookie removes a cookie without a session. Only such a cookie counts as a failed attempt of
 // the client's address, so that others behind the same address can work.
 func (x *Exchange) rejectCookie(err error) error {
-	if x.site.Strangers.Take(clientnet.Of(x.address())).Refused {
+	if x.site.Strangers.Take(clientnet.Of(x.address())).Rejected {
 		return tooManyAttempts()
 	}
 	x.setCookie("", 0)
@@ -154,7 +154,7 @@ func signIn(x *Exchange) error {
 // rejectLink shows the sign-in page again, with the reason why a link is invalid.
 func (x *Exchange) rejectLink(ctx context.Context, reason error) error {
 	s, from := x.site, x.address()
-	if s.Failures.Take(clientnet.Of(from)).Refused {
+	if s.Failures.Take(clientnet.Of(from)).Rejected {
 		return tooManyAttempts()
 	}
 	s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", from)

@@ -62,7 +62,7 @@ func (x *Exchange) WriteUsage(q petcat.UsageQuery, h petcat.UsageHistory) error 
 		chart.Periods = append(chart.Periods, [4]int64{
 			p.Begin.Unix(),
 			p.Requests,
-			p.Refused(),
+			p.Rejected(),
 			p.Failed,
 		})
 	}

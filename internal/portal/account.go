@@ -11,10 +11,10 @@ import (
 type overviewView struct {
 	pages.KeyList
 
-	Windows []pages.Window       // nil if unknown
-	Plans   []petcat.Plan        // that the account may request, the next larger one first
-	Asked   []petcat.PlanRequest // the last request, if any
-	Refused []petcat.Refusal
+	Windows  []pages.Window       // nil if unknown
+	Plans    []petcat.Plan        // that the account may request, the next larger one first
+	Asked    []petcat.PlanRequest // the last request, if any
+	Rejected []petcat.Rejection
 }
 
 func (p *Portal) overview(x *pages.Exchange) error {
@@ -30,7 +30,7 @@ func (p *Portal) overview(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
-	refused, err := p.Store.Refusals(x.R.Context(), a.ID)
+	rejected, err := p.Store.Rejections(x.R.Context(), a.ID)
 	if err != nil {
 		return err
 	}
@@ -38,11 +38,11 @@ func (p *Portal) overview(x *pages.Exchange) error {
 		Title:   a.Name,
 		Section: "overview",
 		Data: overviewView{
-			KeyList: keys,
-			Windows: x.Windows(p.Limiter, a),
-			Plans:   otherPlans(a.Plan),
-			Asked:   asked,
-			Refused: refused,
+			KeyList:  keys,
+			Windows:  x.Windows(p.Limiter, a),
+			Plans:    otherPlans(a.Plan),
+			Asked:    asked,
+			Rejected: rejected,
 		},
 	})
 }

@@ -181,7 +181,7 @@ func TestManyKeys(t *testing.T) {
 	b.Get("?before=key_51").Want(http.StatusOK, "key_50<", "key_1<", "Newest").Lacks("Older")
 }
 
-func TestUsageAndRefusals(t *testing.T) {
+func TestUsageAndRejections(t *testing.T) {
 	s := start(t)
 	a, other := s.Account("acme"), s.Account("other")
 	k := s.Key(a.ID)
@@ -196,12 +196,12 @@ func TestUsageAndRefusals(t *testing.T) {
 	for i, at := range []time.Time{pagetest.Noon.Add(-10 * time.Minute), pagetest.Noon.Add(-3 * 24 * time.Hour)} {
 		for _, id := range []petcat.AccountID{a.ID, other.ID} {
 			batch.Counts = append(batch.Counts, petcat.UsageCount{
-				Account: id, Hour: at.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 1000*int64(id) + int64(i), MinuteRefused: 7},
+				Account: id, Hour: at.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 1000*int64(id) + int64(i), MinuteRejected: 7},
 			})
 		}
 	}
 	for i, code := range []petcat.Code{petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeInternalError} {
-		batch.Refusals = append(batch.Refusals, petcat.Refusal{
+		batch.Rejections = append(batch.Rejections, petcat.Rejection{
 			Account: a.ID, Key: k.ID, Operation: petcat.OpListCategories, Code: code, Count: 3, First: pagetest.Noon.Add(-time.Hour), Last: pagetest.Noon,
 			RequestID: fmt.Sprint("R", i), Status: 429, Minute: petcat.Spent{Used: 60, Limit: 60},
 		})

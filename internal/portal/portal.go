@@ -1,5 +1,5 @@
 // Package portal is the customer's page, /account on the API's listener: a customer sees what
-// its account has used and why requests were refused, manages its keys, and asks for another
+// its account has used and why requests were rejected, manages its keys, and asks for another
 // plan. The server renders the pages (html/template). Package pages has the parts shared with the
 // console.
 //
@@ -29,7 +29,7 @@ type Store interface {
 	EditKey(
 		ctx context.Context, by petcat.Author, id petcat.KeyID, e petcat.KeyEdit,
 	) (petcat.Result[petcat.Key], error)
-	Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error)
+	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 	RequestPlan(
 		ctx context.Context, by petcat.Author, n petcat.NewPlanRequest,
 	) (petcat.Result[petcat.PlanRequest], error)
@@ -131,7 +131,7 @@ func (p *Portal) checkHost(host string) error {
 
 // admit rejects requests of an account that sends too many.
 func (p *Portal) admit(s petcat.Session) error {
-	if p.Requests.Take(s.Account.ID).Refused {
+	if p.Requests.Take(s.Account.ID).Rejected {
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
 			"too many requests for the pages of this account; wait a minute, then try again")
 	}

@@ -65,7 +65,7 @@ BEGIN
 	-- before the commit.
 	PERFORM set_config('synchronous_commit', 'off', true);
 	-- The lock is a fair queue; sessions that wait for a row overtake each other. Only its holder
-	-- writes the account's row, so a refusal locks no row and writes nothing.
+	-- writes the account's row, so a rejection locks no row and writes nothing.
 	FOREACH account IN ARRAY accounts LOOP
 		IF account < previous THEN
 			RAISE EXCEPTION 'charge_quota: the accounts are not in order'; -- two calls could deadlock

@@ -35,14 +35,14 @@ func (b *breaker) err() error {
 	return b.cause
 }
 
-// refuses returns the last failure if enter would return it now.
-func (b *breaker) refuses() error {
+// rejects returns the last failure if enter would return it now.
+func (b *breaker) rejects() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.refusal()
+	return b.rejection()
 }
 
-func (b *breaker) refusal() error {
+func (b *breaker) rejection() error {
 	if b.trying || b.clock.Read().Since(b.failedAt) < pause {
 		return b.cause // nil if closed
 	}
@@ -54,7 +54,7 @@ func (b *breaker) refusal() error {
 func (b *breaker) enter() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	err := b.refusal()
+	err := b.rejection()
 	b.trying = b.trying || err == nil && b.cause != nil
 	return err
 }

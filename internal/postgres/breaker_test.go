@@ -20,9 +20,9 @@ func TestBreaker(t *testing.T) {
 	}
 	type events = []func(*breaker, *clocktest.Manual)
 	for name, c := range map[string]struct {
-		events  events
-		last    error // the last failure
-		refused error // of the next call
+		events   events
+		last     error // the last failure
+		rejected error // of the next call
 	}{
 		"closed":                              {events{}, nil, nil},
 		"closed, during a call":               {events{enter}, nil, nil},
@@ -53,11 +53,11 @@ func TestBreaker(t *testing.T) {
 			if got := b.err(); !errors.Is(got, c.last) {
 				t.Errorf("the last failure is %v, want %v", got, c.last)
 			}
-			if got := b.refuses(); !errors.Is(got, c.refused) {
-				t.Errorf("refuses: %v, want %v", got, c.refused)
+			if got := b.rejects(); !errors.Is(got, c.rejected) {
+				t.Errorf("rejects: %v, want %v", got, c.rejected)
 			}
-			if got := b.enter(); !errors.Is(got, c.refused) {
-				t.Errorf("enter: %v, want %v", got, c.refused)
+			if got := b.enter(); !errors.Is(got, c.rejected) {
+				t.Errorf("enter: %v, want %v", got, c.rejected)
 			}
 		})
 	}

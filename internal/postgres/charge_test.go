@@ -137,7 +137,7 @@ func TestChargeAgainstReference(t *testing.T) {
 						t.Fatalf("step %d, charge %d of %+v: %+v, want %+v", step, i, q, got[i], want)
 					}
 					called[q.Account] = a
-					if want.Allowed { // a refusal writes nothing
+					if want.Allowed { // a rejection writes nothing
 						all[q.Account] = a
 					}
 				}
@@ -176,8 +176,8 @@ func wantState(t *testing.T, err error, state string) {
 	}
 }
 
-// TestChargeRefusesUnorderedAccounts: two calls with different orders would deadlock.
-func TestChargeRefusesUnorderedAccounts(t *testing.T) {
+// TestChargeRejectsUnorderedAccounts: two calls with different orders would deadlock.
+func TestChargeRejectsUnorderedAccounts(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)
 	_, err := s.Charge(t.Context(), append(oneCharge(2), oneCharge(1)...))
@@ -219,7 +219,7 @@ func TestChargeSettings(t *testing.T) {
 	}
 }
 
-// TestChargeLocks: a call locks each account, and a refusal takes no transaction id.
+// TestChargeLocks: a call locks each account, and a rejection takes no transaction id.
 func TestChargeLocks(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`SET search_path = fake, pg_catalog, public`)

@@ -13,7 +13,7 @@ import (
 // Create commits c in the next group.
 func (s *DB) Create(ctx context.Context, c *store.Create) error {
 	// While the database is unavailable, nothing waits in the queue.
-	if err := s.writes.refuses(); err != nil {
+	if err := s.writes.rejects(); err != nil {
 		return translate(&connError{err, unreachable}, "create")
 	}
 	err := store.SubmitError(s.group.Submit(ctx, c))

@@ -70,7 +70,7 @@ func newPet(t testing.TB, name string, category petcat.CategoryID) petcat.NewPet
 }
 
 // TestWritesDuringTrial: while one write tries whether the database works again, other writes are
-// refused at once.
+// rejected at once.
 func TestWritesDuringTrial(t *testing.T) {
 	now := clocktest.NewManual(time.Now())
 	s := openAt(t, server.Database(t), Options{Clock: now})
@@ -81,7 +81,7 @@ func TestWritesDuringTrial(t *testing.T) {
 	if err := s.writes.enter(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the first refusal leaves no idempotency key in progress
+	for range 2 { // the first rejection leaves no idempotency key in progress
 		_, err := tryCreate(t.Context(), t, s, "Cats", "k")
 		wantUnavailable(t, err)
 	}

@@ -20,7 +20,7 @@ type severity int
 const (
 	// statement: the statement is wrong, and only it fails.
 	statement severity = iota
-	// temporary: the server refused it for now, without any effect.
+	// temporary: the server rejected it for now, without any effect.
 	temporary
 	// unreachable: there was no connection.
 	unreachable
@@ -169,7 +169,7 @@ func explain(err error, where string) error {
 		return err
 	}
 	said := message(err)
-	state, refused := sqlState(err), severityOf(err)
+	state, rejected := sqlState(err), severityOf(err)
 	for _, s := range states {
 		if state != "" && strings.HasPrefix(state, s.state) && s.sentence != "" {
 			e := petcat.Unusablef(err, s.sentence, where, said)
@@ -183,9 +183,9 @@ func explain(err error, where string) error {
 		return explain(&pgconn.PgError{Code: "25006", Message: said}, where)
 	case certificate:
 		return petcat.TemporarilyUnusablef(err, "the database server at %s presents an invalid certificate (%s); renew it, or check the address and its sslrootcert", where, said)
-	case state != "" && refused != statement:
+	case state != "" && rejected != statement:
 		return petcat.Unusablef(err, "the database server at %s rejects the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
-	case refused != statement:
+	case rejected != statement:
 		return petcat.TemporarilyUnusablef(err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
 	default:
 		return err

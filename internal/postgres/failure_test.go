@@ -110,9 +110,9 @@ func TestOnlyCallersCancel(t *testing.T) {
 	}
 }
 
-// TestRefusedStarts: an error of a server that answered is one of configuration, unless it is
+// TestRejectedStarts: an error of a server that answered is one of configuration, unless it is
 // temporary.
-func TestRefusedStarts(t *testing.T) {
+func TestRejectedStarts(t *testing.T) {
 	for state, temporary := range map[string]bool{
 		"08P01": false, "28000": false, "28P01": false, "3D000": false, "42501": false, "42704": false, "99999": false,
 		"53300": true, "53100": true, "57P01": true, "57P03": true, "55P03": true,

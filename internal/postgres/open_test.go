@@ -44,7 +44,7 @@ func set(setting string) string {
 	return "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET " + setting + "', current_database()); END $$"
 }
 
-func TestRefusedDatabases(t *testing.T) {
+func TestRejectedDatabases(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		statements string // run in a filled database
@@ -160,7 +160,7 @@ func TestMigrations(t *testing.T) {
 	create(t, s, "Dogs")
 }
 
-// TestNoData: if data must exist, a database without data is refused and not changed.
+// TestNoData: if data must exist, a database without data is rejected and not changed.
 func TestNoData(t *testing.T) {
 	url := server.Server(t).Database(t)
 	_, err := tryOpen(t, url, Options{MustExist: true})
@@ -178,7 +178,7 @@ func TestNoData(t *testing.T) {
 	_ = again.Close()
 }
 
-func TestRefusedAddresses(t *testing.T) {
+func TestRejectedAddresses(t *testing.T) {
 	const form = "it looks like postgres://"
 	url := server.Server(t).Database(t)
 	for _, tt := range []struct {
@@ -210,9 +210,9 @@ func TestRefusedAddresses(t *testing.T) {
 	}
 }
 
-// TestRefusedServers replaces current_setting by a function in a schema that precedes pg_catalog in
+// TestRejectedServers replaces current_setting by a function in a schema that precedes pg_catalog in
 // the search path.
-func TestRefusedServers(t *testing.T) {
+func TestRejectedServers(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
 		want       string

@@ -11,7 +11,7 @@
 // It keeps no state in a session, because a pooler may give each transaction another
 // connection. Each transaction sets its own settings.
 //
-// It refuses a database of another environment, a standby, an unsupported version, a server
+// It rejects a database of another environment, a standby, an unsupported version, a server
 // that does not sync its commits to the disk, and other settings that it cannot work with. The
 // error is a [petcat.UnusableError] with the remedy. failure.go has the meaning of each SQLSTATE.
 //
@@ -45,7 +45,7 @@ type Options struct {
 	URL         petcat.Secret
 	Environment petcat.Environment // "": that of the data; production for fresh data
 	Clock       clock.Clock
-	// MustExist refuses a database without data; otherwise the tables are created.
+	// MustExist rejects a database without data; otherwise the tables are created.
 	MustExist bool
 	// Serving is true if the caller is a server.
 	Serving bool
@@ -232,7 +232,7 @@ func (s *DB) Check(ctx context.Context) error {
 // Stats is the state of a store for metrics.
 type Stats struct {
 	Waiting int    // creates in the queue
-	Shed    uint64 // creates refused so far because the queue was full
+	Shed    uint64 // creates rejected so far because the queue was full
 	// Connections is the number of connections to the database; InUse of them are in use.
 	Connections, InUse int
 	// ClockAhead is how far this machine's clock was ahead of the database's clock at the

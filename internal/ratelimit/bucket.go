@@ -33,7 +33,7 @@ func NewBucket[K comparable](c clock.Clock, limit int64, keys int) *Bucket[K] {
 
 // BucketDecision is the result of a [Bucket].
 type BucketDecision struct {
-	Refused    bool
+	Rejected   bool
 	Now        int64 // nanoseconds since the Unix epoch
 	Minute     WindowState
 	RetryAfter int64 // as in [Decision]
@@ -59,12 +59,12 @@ func (b *Bucket[K]) take(k K, n int64) BucketDecision {
 		var shared K
 		k = shared
 	}
-	d := BucketDecision{Now: now, Refused: b.counts[k]+n > b.limit}
-	if !d.Refused && n > 0 {
+	d := BucketDecision{Now: now, Rejected: b.counts[k]+n > b.limit}
+	if !d.Rejected && n > 0 {
 		b.counts[k] += n
 	}
 	d.Minute = WindowState{b.limit, b.counts[k], petcat.Minute.Reset(b.minute)}
-	if d.Refused {
+	if d.Rejected {
 		d.RetryAfter = retryAfter(now, d.Minute.Reset)
 	}
 	return d

@@ -22,13 +22,13 @@ func TestBucket(t *testing.T) {
 	}
 	for range 3 {
 		want(t, "past the limit", b.Take("a"), ratelimit.BucketDecision{
-			Refused:    true,
+			Rejected:   true,
 			Now:        now,
 			Minute:     used(600),
 			RetryAfter: 42,
 		})
 	}
-	want(t, "Peek past the limit", b.Peek("a").Refused, false)
+	want(t, "Peek past the limit", b.Peek("a").Rejected, false)
 	want(t, "another", b.Take("b").Minute.Remaining(), 599)
 	c.Advance(42 * time.Second)
 	want(t, "the next minute", b.Take("a").Minute.Remaining(), 599)
@@ -44,7 +44,7 @@ func TestBucketIsBounded(t *testing.T) {
 	for n := range int64(10) {
 		want(t, "the shared count", b.Take(100_000+int(n)).Minute.Remaining(), 9-n)
 	}
-	want(t, "the shared count is spent", b.Take(200_000).Refused, true)
+	want(t, "the shared count is spent", b.Take(200_000).Rejected, true)
 	want(t, "a key with its own count", b.Take(5).Minute.Remaining(), 8)
 	c.Advance(time.Minute)
 	want(t, "the next minute", b.Take(200_000).Minute.Remaining(), 9)
@@ -57,7 +57,7 @@ func TestBucketInParallel(t *testing.T) {
 	for range 16 {
 		wg.Go(func() {
 			for range 50 {
-				if !b.Take("a").Refused {
+				if !b.Take("a").Rejected {
 					allowed.Add(1)
 				}
 			}

@@ -151,7 +151,7 @@ func TestWindows(t *testing.T) {
 			d := s.spend(c)
 			want(t, "the outcome", d.Outcome, ratelimit.MinuteSpent)
 			want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 60, Used: 60, Reset: minute})
-			want(t, "the day after refusals", d.Day.Remaining(), 940)
+			want(t, "the day after rejections", d.Day.Remaining(), 940)
 			want(t, "Retry-After", d.RetryAfter, 42)
 		}
 		want(t, "another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining(), 59)

@@ -42,7 +42,7 @@ type world struct {
 	memory   map[slotOf]int64                       // admitted from memory, by node and minute; guarded by mu
 	admitted map[slot]int64                         // by the counters, by minute; guarded by mu
 	days     map[slot]int64                         // by the counters, by day; guarded by mu
-	refused  map[slot]int64                         // rejected by the quota of a minute; guarded by mu
+	rejected map[slot]int64                         // rejected by the quota of a minute; guarded by mu
 	broken   error                                  // the first broken promise; guarded by mu
 	decided  int                                    // guarded by mu
 }
@@ -247,7 +247,7 @@ func (w *world) request(i int, id petcat.AccountID, delay time.Duration) (d rate
 	minute, day := slot{id, minuteOf(d.Now)}, slot{id, dayOf(d.Now)}
 	switch {
 	case d.Outcome == ratelimit.MinuteSpent:
-		w.refused[minute]++
+		w.rejected[minute]++
 		return d, sound
 	case d.Outcome != ratelimit.Allowed:
 		return d, sound
@@ -292,14 +292,14 @@ func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync
 		if !ok || first.Outcome != ratelimit.MinuteSpent {
 			continue
 		}
-		refused := time.Now() // a node's cache may be a minute old
+		rejected := time.Now() // a node's cache may be a minute old
 		time.Sleep(time.Duration(first.RetryAfter) * time.Second)
 		again, ok := w.request(choose())
 		w.mu.Lock()
 		same := again.Outcome == ratelimit.MinuteSpent && again.Minute.Reset <= first.Minute.Reset
-		if ok && same && w.stepped.Before(refused.Add(-time.Minute)) {
+		if ok && same && w.stepped.Before(rejected.Add(-time.Minute)) {
 			w.fail("a client that waited for %d s was rejected in the same minute: %+v at %v, then %+v at %v; step %v",
-				first.RetryAfter, first, refused, again, time.Now(), time.Duration(w.step))
+				first.RetryAfter, first, rejected, again, time.Now(), time.Duration(w.step))
 		}
 		w.mu.Unlock()
 	}
@@ -400,7 +400,7 @@ func simulate(seed uint64) (w *world) {
 		memory:   make(map[slotOf]int64),
 		admitted: make(map[slot]int64),
 		days:     make(map[slot]int64),
-		refused:  make(map[slot]int64),
+		rejected: make(map[slot]int64),
 	}
 	// Some schedules start shortly before midnight.
 	midnight := time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
@@ -453,7 +453,7 @@ func (w *world) check(healthy bool) {
 			w.fail("the counters admitted %d on day %d, want at most %d", n, at.index, most)
 		}
 	}
-	for at := range w.refused {
+	for at := range w.rejected {
 		if n := w.admitted[at]; !w.faults[at.index] && n != w.quota.PerMinute {
 			w.fail("in minute %d without faults, requests were rejected and %d were admitted, want %d",
 				at.index, n, w.quota.PerMinute)

@@ -85,8 +85,8 @@ func Of(value any, now time.Time) any {
 		return PlanRequest(v)
 	case petcat.Node:
 		return Node(v)
-	case petcat.Refusal:
-		return Refusal(v)
+	case petcat.Rejection:
+		return Rejection(v)
 	case petcat.AccountUsage:
 		return AccountUsage(v)
 	case petcat.AuditEntry:
@@ -145,8 +145,8 @@ func Node(n petcat.Node) Record {
 	return Record{{"label", n.Label}, {"version", n.Version}, {"state", n.State}, {"since", n.Since}, {"drained", n.Drained}}
 }
 
-// Refusal returns the record of refused or failed requests.
-func Refusal(r petcat.Refusal) Record {
+// Rejection returns the record of rejected or failed requests.
+func Rejection(r petcat.Rejection) Record {
 	return Record{
 		{"key", r.Key}, {"operation", OrNull(r.Operation)},
 		{"status", r.Status}, {"code", r.Code}, {"count", r.Count},
@@ -180,7 +180,7 @@ func AuditEntry(e petcat.AuditEntry) Record {
 func Counts(c petcat.UsageCounts) Record {
 	return Record{
 		{"requests", c.Requests},
-		{"minute_refused", c.MinuteRefused}, {"day_refused", c.DayRefused}, {"ban_refused", c.BanRefused}, {"key_refused", c.KeyRefused},
+		{"minute_rejected", c.MinuteRejected}, {"day_rejected", c.DayRejected}, {"ban_rejected", c.BanRejected}, {"key_rejected", c.KeyRejected},
 		{"failed", c.Failed}, {"bytes", c.Bytes},
 	}
 }

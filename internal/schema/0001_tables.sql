@@ -154,10 +154,10 @@ CREATE TABLE usage (
 	hour           INTEGER NOT NULL,
 	account_id     INTEGER NOT NULL,
 	requests       INTEGER NOT NULL,
-	minute_refused INTEGER NOT NULL,
-	day_refused    INTEGER NOT NULL,
-	ban_refused    INTEGER NOT NULL,
-	key_refused    INTEGER NOT NULL,
+	minute_rejected INTEGER NOT NULL,
+	day_rejected    INTEGER NOT NULL,
+	ban_rejected    INTEGER NOT NULL,
+	key_rejected    INTEGER NOT NULL,
 	failed         INTEGER NOT NULL,
 	bytes          INTEGER NOT NULL,
 	PRIMARY KEY (hour, account_id)
@@ -168,10 +168,10 @@ CREATE TABLE usage_days (
 	day            INTEGER NOT NULL,
 	account_id     INTEGER NOT NULL,
 	requests       INTEGER NOT NULL,
-	minute_refused INTEGER NOT NULL,
-	day_refused    INTEGER NOT NULL,
-	ban_refused    INTEGER NOT NULL,
-	key_refused    INTEGER NOT NULL,
+	minute_rejected INTEGER NOT NULL,
+	day_rejected    INTEGER NOT NULL,
+	ban_rejected    INTEGER NOT NULL,
+	key_rejected    INTEGER NOT NULL,
 	failed         INTEGER NOT NULL,
 	bytes          INTEGER NOT NULL,
 	PRIMARY KEY (day, account_id)
@@ -182,8 +182,8 @@ CREATE TABLE key_uses (
 	used_at INTEGER NOT NULL -- Unix time in seconds
 ) STRICT;
 
--- Refused and failed requests. Except for count and first_at, the values are those of the last one.
-CREATE TABLE recent_refusals (
+-- Rejected and failed requests. Except for count and first_at, the values are those of the last one.
+CREATE TABLE recent_rejections (
 	account_id   INTEGER NOT NULL,
 	key_id       INTEGER NOT NULL,
 	operation    TEXT NOT NULL,
@@ -200,8 +200,8 @@ CREATE TABLE recent_refusals (
 	until_at     INTEGER,
 	PRIMARY KEY (account_id, key_id, operation, code)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX recent_refusal_last_at ON recent_refusals (last_at);
-CREATE INDEX recent_refusal_request ON recent_refusals (request_id);
+CREATE INDEX recent_rejection_last_at ON recent_rejections (last_at);
+CREATE INDEX recent_rejection_request ON recent_rejections (request_id);
 
 -- Users of the console.
 CREATE TABLE operators (
@@ -220,7 +220,7 @@ CREATE TABLE sign_in_links (
 	ends_at       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sign_in_link_subject ON sign_in_links (operator_name, account_id);
-CREATE INDEX sign_in_link_ends_at ON sign_in_links (ends_at);
+CREATE INDEX sign_in_link_expires_at ON sign_in_links (ends_at);
 
 CREATE TABLE sessions (
 	hash          BLOB PRIMARY KEY,

@@ -24,7 +24,7 @@ func (p *parts) observe(r *httpapi.Record) {
 			Bytes:   r.Bytes,
 		})
 		if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
-			p.usage.Refused(refusalOf(r))
+			p.usage.Rejected(rejectionOf(r))
 		}
 		p.trace(r)
 	}
@@ -34,10 +34,10 @@ func (p *parts) observe(r *httpapi.Record) {
 	p.Log.Access(&r.Access)
 }
 
-// refusalOf returns the record of a rejected or failed request for operators.
-func refusalOf(r *httpapi.Record) petcat.Refusal {
+// rejectionOf returns the record of a rejected or failed request for operators.
+func rejectionOf(r *httpapi.Record) petcat.Rejection {
 	d := r.Decision
-	refusal := petcat.Refusal{
+	rejection := petcat.Rejection{
 		Account:   r.Account,
 		Key:       r.Key,
 		Operation: r.Operation,
@@ -49,9 +49,9 @@ func refusalOf(r *httpapi.Record) petcat.Refusal {
 		Day:       petcat.Spent{Used: d.Day.Used, Limit: d.Day.Limit},
 	}
 	if d.Outcome != ratelimit.Allowed {
-		refusal.Until = time.Unix(d.Effective.Reset, 0).UTC()
+		rejection.Until = time.Unix(d.Effective.Reset, 0).UTC()
 	}
-	return refusal
+	return rejection
 }
 
 // trace records the span of a request, if tracing is enabled.

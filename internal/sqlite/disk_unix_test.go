@@ -222,14 +222,14 @@ func sizeLimit(dir string) error {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := childCreate(s, "refused", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || !s.refused.Load() {
+	if err := childCreate(s, "rejected", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || !s.rejected.Load() {
 		return fmt.Errorf("create on a full disk: %w, want %s and no effect", err, petcat.CodeServiceUnavailable)
 	}
 	limit.Cur = unix.RLIM_INFINITY
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := childCreate(s, "afterwards", "k"); err != nil || s.refused.Load() {
+	if err := childCreate(s, "afterwards", "k"); err != nil || s.rejected.Load() {
 		return fmt.Errorf("create after the limit: %w", err)
 	}
 	fmt.Println("as expected")

@@ -42,7 +42,7 @@ func settle(ctx context.Context, path string, wait time.Duration) error {
 	return errors.Join(err, db.Close())
 }
 
-// migrate refuses files of other programs, and runs the missing migrations in one transaction,
+// migrate rejects files of other programs, and runs the missing migrations in one transaction,
 // because several processes may open the file at once. user_version is the number of migrations that
 // the file has. This program works with a file that has more of them.
 func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) error {

@@ -96,7 +96,7 @@ func execute(t *testing.T, path, query string) {
 	}
 }
 
-func TestRefusedFiles(t *testing.T) {
+func TestRejectedFiles(t *testing.T) {
 	const foreign = "is the database of another program"
 	for _, tt := range []struct {
 		name    string

@@ -59,7 +59,7 @@ type DB struct {
 	writer          writer
 	line            *groupcommit.Line
 	group           *groupcommit.Committer[*store.Create]
-	refused         atomic.Bool                    // the last write failed because the disk is full or not writable
+	rejected        atomic.Bool                    // the last write failed because the disk is full or not writable
 	failed          chan struct{}                  // closed when nothing may be written any more
 	committed       func([]petcat.RevisedCategory) // of OnCategoriesCommitted; nil: none
 
@@ -225,7 +225,7 @@ func (s *DB) Err() error {
 // Stats is the state of a store for metrics.
 type Stats struct {
 	Waiting int    // writes in the queue
-	Shed    uint64 // writes refused so far because the queue was full
+	Shed    uint64 // writes rejected so far because the queue was full
 }
 
 // Stats returns the state of the store, without access to the disk, which may hang.
@@ -236,12 +236,12 @@ func (s *DB) Stats() Stats {
 // WALBytes returns the size of the file of the write-ahead log, 0 if there is none.
 func (s *DB) WALBytes() int64 { return fileSize(s.path + "-wal") }
 
-// Check checks whether the database answers and, if the last write was refused, whether writes work
+// Check checks whether the database answers and, if the last write was rejected, whether writes work
 // again.
 func (s *DB) Check(ctx context.Context) error {
 	var one int
 	err := s.readers.QueryRowContext(ctx, "SELECT 1 FROM counter").Scan(&one)
-	if err == nil && s.refused.Load() {
+	if err == nil && s.rejected.Load() {
 		err = s.tryToWrite(ctx)
 	}
 	return s.translate(err, "check")
@@ -265,6 +265,6 @@ func (s *DB) tryToWrite(ctx context.Context) (err error) {
 	if err := w.Commit(); err != nil {
 		return err
 	}
-	s.refused.Store(false)
+	s.rejected.Store(false)
 	return nil
 }

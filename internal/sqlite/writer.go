@@ -167,7 +167,7 @@ func (s *DB) note(err error) error {
 	err = WithCause(err, s.path)
 	switch kindOf(err) {
 	case noRoom, unwritable:
-		s.refused.Store(true)
+		s.rejected.Store(true)
 	case damaged, failing:
 		s.stop(err)
 	default:
@@ -189,7 +189,7 @@ func (s *DB) commit(t *fileTx) error {
 		return err
 	}
 	if t.tx.Changed() { // it has written to the disk
-		s.refused.Store(false)
+		s.rejected.Store(false)
 	}
 	changed := t.tx.ChangedCategories()
 	if len(changed) > 0 && s.committed != nil {

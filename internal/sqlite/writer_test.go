@@ -56,11 +56,11 @@ func TestRecoveryFromFullDisk(t *testing.T) {
 		t.Fatalf("the store has stopped writing for good: %v", s.Err())
 	default:
 	}
-	if !s.refused.Load() {
+	if !s.rejected.Load() {
 		t.Error("the check does not report the full disk")
 	}
 	limit("1000000")
-	if err := s.Check(t.Context()); err != nil || s.refused.Load() {
+	if err := s.Check(t.Context()); err != nil || s.rejected.Load() {
 		t.Errorf("after the disk was full: %v", err)
 	}
 	count := len(storetest.Names(t, s))
@@ -128,7 +128,7 @@ func TestFullDiskUntilWritten(t *testing.T) {
 	s, other := openAt(t, dir, Options{}), openAt(t, dir, Options{})
 	defer closeNow(t, s)
 	defer closeNow(t, other)
-	s.refused.Store(true)
+	s.rejected.Store(true)
 	if err := s.Change(t.Context(), "nothing", func(*store.Tx) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +139,10 @@ func TestFullDiskUntilWritten(t *testing.T) {
 	s.writer.tries = 1
 	wantUnavailable(t, s.SetNote(t.Context(), "note", "x"))
 	_ = lock.Rollback()
-	if !s.refused.Load() {
+	if !s.rejected.Load() {
 		t.Error("the disk is not full any more, and nothing was written")
 	}
-	if err := s.Check(t.Context()); err != nil || s.refused.Load() {
+	if err := s.Check(t.Context()); err != nil || s.rejected.Load() {
 		t.Errorf("after a check that writes: %v", err)
 	}
 }

@@ -128,7 +128,7 @@ const selectAccountSummary = `
 			WHERE k.account_id = a.id),
 		(SELECT coalesce(sum(u.requests), 0) FROM hours AS h CROSS JOIN usage AS u
 			WHERE u.hour = h.at AND u.account_id = a.id),
-		(SELECT coalesce(sum(u.minute_refused + u.day_refused + u.ban_refused), 0)
+		(SELECT coalesce(sum(u.minute_rejected + u.day_rejected + u.ban_rejected), 0)
 			FROM hours AS h CROSS JOIN usage AS u
 			WHERE u.hour = h.at AND u.account_id = a.id)
 	FROM accounts AS a WHERE a.id = $4`
@@ -146,7 +146,7 @@ func scanAccountSummary(row Row) (a petcat.AccountSummary, err error) {
 		&a.Bans,
 		(*moment)(&a.UsedAt),
 		&a.Today,
-		&a.Refused,
+		&a.Rejected,
 	)
 	return a, err
 }

@@ -10,15 +10,15 @@ import (
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	if c.IdempotencyKey == "" && c.Refused != nil {
-		return petcat.CreatedCategory{}, c.Refused
+	if c.IdempotencyKey == "" && c.Rejected != nil {
+		return petcat.CreatedCategory{}, c.Rejected
 	}
 	created := &Create{
-		Account: c.Account,
-		By:      c.By,
-		Key:     c.IdempotencyKey,
-		New:     c.New,
-		Refused: c.Refused,
+		Account:  c.Account,
+		By:       c.By,
+		Key:      c.IdempotencyKey,
+		New:      c.New,
+		Rejected: c.Rejected,
 	}
 	if err := s.create(ctx, created); err != nil {
 		return petcat.CreatedCategory{}, err

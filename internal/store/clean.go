@@ -11,8 +11,8 @@ const (
 	// endedRetention is the retention of the last batch number of a stopped node. After that
 	// time, no duplicate of a batch can arrive.
 	endedRetention = 24 * time.Hour
-	// refusalRetention is the retention of a group of rejections after its last one.
-	refusalRetention = 30 * 24 * time.Hour
+	// rejectionRetention is the retention of a group of rejections after its last one.
+	rejectionRetention = 30 * 24 * time.Hour
 	// killedAfter is the time without a batch after which a node counts as killed. A node
 	// without requests writes an empty batch every half minute.
 	killedAfter = 90 * time.Second
@@ -47,9 +47,9 @@ const (
 			WHERE seen_at <= $1
 			LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-	deleteExpiredRefusals = `
-		DELETE FROM recent_refusals WHERE (account_id, key_id, operation, code) IN (
-			SELECT account_id, key_id, operation, code FROM recent_refusals
+	deleteExpiredRejections = `
+		DELETE FROM recent_rejections WHERE (account_id, key_id, operation, code) IN (
+			SELECT account_id, key_id, operation, code FROM recent_rejections
 			WHERE last_at <= $1
 			ORDER BY last_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
@@ -84,7 +84,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		{deleteExpiredUsageDays, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
 		{deleteEndedUsageNodes, now.Add(-endedRetention).UnixMilli()},
 		{deleteExpiredUsageNodes, now.Add(-petcat.UsageDays).UnixMilli()},
-		{deleteExpiredRefusals, now.Add(-refusalRetention).UnixMilli()},
+		{deleteExpiredRejections, now.Add(-rejectionRetention).UnixMilli()},
 		{deleteExpiredSessions, now.Add(-petcat.CustomerIdle).UnixMilli()}, // the longest idle time
 		{deleteExpiredLinks, now.UnixMilli()},
 		{deleteExpiredBans, now.Add(-petcat.BanRetention).UnixMilli()},

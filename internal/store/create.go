@@ -17,8 +17,8 @@ type Create struct {
 	// Key is "" if the caller sent no idempotency key.
 	Key petcat.IdempotencyKey
 	New NewResource
-	// Refused, if not nil, is the error for a new resource. A replay succeeds nevertheless.
-	Refused *petcat.Error
+	// Rejected, if not nil, is the error for a new resource. A replay succeeds nevertheless.
+	Rejected *petcat.Error
 
 	// ID is the id of the resource. Read it and Replayed only after the commit.
 	ID int64
@@ -66,8 +66,8 @@ func (t *Tx) CreateAll(group []*Create) error {
 		switch {
 		case c.decided():
 			continue
-		case c.Refused != nil:
-			c.Outcome = c.Refused
+		case c.Rejected != nil:
+			c.Outcome = c.Rejected
 			continue
 		case running[k]: // the first caller has disconnected
 			c.Outcome = errInProgress()

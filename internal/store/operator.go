@@ -16,7 +16,7 @@ func scanOperator(row Row) (o petcat.Operator, err error) {
 		&o.Name,
 		&o.Role,
 		(*moment)(&o.CreatedAt),
-		(*moment)(&o.LinkEndsAt),
+		(*moment)(&o.LinkExpiresAt),
 	)
 	return o, err
 }
@@ -43,7 +43,7 @@ func scanOperatorWithSessions(row Row) (o petcat.Operator, err error) {
 		&o.Name,
 		&o.Role,
 		(*moment)(&o.CreatedAt),
-		(*moment)(&o.LinkEndsAt),
+		(*moment)(&o.LinkExpiresAt),
 		&o.Sessions,
 	)
 	return o, err
@@ -98,10 +98,10 @@ func (s *Store) CreateOperator(
 		return r, err
 	}
 	r.Value = petcat.Operator{
-		Name:       name,
-		Role:       role,
-		CreatedAt:  tx.now,
-		LinkEndsAt: made.EndsAt,
+		Name:          name,
+		Role:          role,
+		CreatedAt:     tx.now,
+		LinkExpiresAt: made.EndsAt,
 	}
 	return r, tx.commitOnce(by, action, operatorID)
 }

@@ -26,10 +26,10 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (account_id, hour) DO UPDATE SET
 			requests = u.requests + excluded.requests,
-			minute_refused = u.minute_refused + excluded.minute_refused,
-			day_refused = u.day_refused + excluded.day_refused,
-			ban_refused = u.ban_refused + excluded.ban_refused,
-			key_refused = u.key_refused + excluded.key_refused,
+			minute_rejected = u.minute_rejected + excluded.minute_rejected,
+			day_rejected = u.day_rejected + excluded.day_rejected,
+			ban_rejected = u.ban_rejected + excluded.ban_rejected,
+			key_rejected = u.key_rejected + excluded.key_rejected,
 			failed = u.failed + excluded.failed,
 			bytes = u.bytes + excluded.bytes`
 
@@ -39,8 +39,8 @@ const (
 		ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at
 		WHERE u.used_at < excluded.used_at`
 
-	addRefusals = `
-		INSERT INTO recent_refusals AS r (` + refusalColumns + `)
+	addRejections = `
+		INSERT INTO recent_rejections AS r (` + rejectionColumns + `)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 		ON CONFLICT (account_id, key_id, operation, code) DO UPDATE SET
 			count = r.count + excluded.count,
@@ -75,7 +75,7 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) (err error) {
 	if err := insertMany(w, setKeyUse, keyUseRows(b.Keys)); err != nil {
 		return err
 	}
-	if err := insertMany(w, addRefusals, refusalRows(b.Refusals)); err != nil {
+	if err := insertMany(w, addRejections, rejectionRows(b.Rejections)); err != nil {
 		return err
 	}
 	return w.Commit()
@@ -89,10 +89,10 @@ func usageRows(counts []petcat.UsageCount) [][]any {
 			c.Account,
 			c.Hour,
 			c.Requests,
-			c.MinuteRefused,
-			c.DayRefused,
-			c.BanRefused,
-			c.KeyRefused,
+			c.MinuteRejected,
+			c.DayRejected,
+			c.BanRejected,
+			c.KeyRejected,
 			c.Failed,
 			c.Bytes,
 		}
@@ -109,10 +109,10 @@ func keyUseRows(uses []petcat.KeyUse) [][]any {
 	return rows
 }
 
-// refusalRows returns the arguments of addRefusals.
-func refusalRows(refusals []petcat.Refusal) [][]any {
-	rows := make([][]any, len(refusals))
-	for i, r := range refusals {
+// rejectionRows returns the arguments of addRejections.
+func rejectionRows(rejections []petcat.Rejection) [][]any {
+	rows := make([][]any, len(rejections))
+	for i, r := range rejections {
 		rows[i] = []any{
 			r.Account,
 			r.Key,
@@ -166,9 +166,9 @@ func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64
 
 const (
 	// countColumns and sumColumns are the counts that scanPeriod and scanAccountUsage read.
-	countColumns = `requests, minute_refused, day_refused, ban_refused, key_refused, failed, bytes`
+	countColumns = `requests, minute_rejected, day_rejected, ban_rejected, key_rejected, failed, bytes`
 	sumColumns   = `
-		sum(requests), sum(minute_refused), sum(day_refused), sum(ban_refused), sum(key_refused),
+		sum(requests), sum(minute_rejected), sum(day_rejected), sum(ban_rejected), sum(key_rejected),
 		sum(failed), sum(bytes)`
 
 	// selectUsage selects the periods of $5 hours of the account $6: of the hours from $1 to
@@ -201,10 +201,10 @@ func scanPeriod(row Row) (p petcat.UsagePeriod, err error) {
 	err = row.Scan(
 		(*moment)(&p.Begin),
 		&p.Requests,
-		&p.MinuteRefused,
-		&p.DayRefused,
-		&p.BanRefused,
-		&p.KeyRefused,
+		&p.MinuteRejected,
+		&p.DayRejected,
+		&p.BanRejected,
+		&p.KeyRejected,
 		&p.Failed,
 		&p.Bytes,
 	)
@@ -274,9 +274,9 @@ const (
 		HAVING sum(requests) > 0
 		ORDER BY sum(requests) DESC, counted.account_id LIMIT $5`
 
-	selectTopByRefused = selectAccountUsage + `
-		HAVING sum(minute_refused + day_refused + ban_refused + key_refused) > 0
-		ORDER BY sum(minute_refused + day_refused + ban_refused + key_refused) DESC, counted.account_id LIMIT $5`
+	selectTopByRejected = selectAccountUsage + `
+		HAVING sum(minute_rejected + day_rejected + ban_rejected + key_rejected) > 0
+		ORDER BY sum(minute_rejected + day_rejected + ban_rejected + key_rejected) DESC, counted.account_id LIMIT $5`
 )
 
 func scanAccountUsage(row Row) (u petcat.AccountUsage, err error) {
@@ -284,10 +284,10 @@ func scanAccountUsage(row Row) (u petcat.AccountUsage, err error) {
 		&u.Account,
 		&u.Name,
 		&u.Requests,
-		&u.MinuteRefused,
-		&u.DayRefused,
-		&u.BanRefused,
-		&u.KeyRefused,
+		&u.MinuteRejected,
+		&u.DayRejected,
+		&u.BanRejected,
+		&u.KeyRejected,
 		&u.Failed,
 		&u.Bytes,
 	)
@@ -297,8 +297,8 @@ func scanAccountUsage(row Row) (u petcat.AccountUsage, err error) {
 // TopAccounts implements [petcat.UsageStore].
 func (s *Store) TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error) {
 	query := selectTopByRequests
-	if q.ByRefused {
-		query = selectTopByRefused
+	if q.ByRejected {
+		query = selectTopByRejected
 	}
 	return queryRows(s.reader(ctx, "read the largest accounts"), scanAccountUsage, query,
 		ceilHours(q.From, 1),
@@ -323,10 +323,10 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (account_id, day) DO UPDATE SET
 			requests = u.requests + excluded.requests,
-			minute_refused = u.minute_refused + excluded.minute_refused,
-			day_refused = u.day_refused + excluded.day_refused,
-			ban_refused = u.ban_refused + excluded.ban_refused,
-			key_refused = u.key_refused + excluded.key_refused,
+			minute_rejected = u.minute_rejected + excluded.minute_rejected,
+			day_rejected = u.day_rejected + excluded.day_rejected,
+			ban_rejected = u.ban_rejected + excluded.ban_rejected,
+			key_rejected = u.key_rejected + excluded.key_rejected,
 			failed = u.failed + excluded.failed,
 			bytes = u.bytes + excluded.bytes`
 )
@@ -336,10 +336,10 @@ func scanUsageCount(row Row) (c petcat.UsageCount, err error) {
 		&c.Account,
 		&c.Hour,
 		&c.Requests,
-		&c.MinuteRefused,
-		&c.DayRefused,
-		&c.BanRefused,
-		&c.KeyRefused,
+		&c.MinuteRejected,
+		&c.DayRejected,
+		&c.BanRejected,
+		&c.KeyRejected,
 		&c.Failed,
 		&c.Bytes,
 	)
@@ -386,23 +386,23 @@ func (s *Store) foldSomeHours(ctx context.Context, before int64) (_ int, err err
 }
 
 const (
-	// refusalColumns are the columns that scanRefusal reads.
-	refusalColumns = `
+	// rejectionColumns are the columns that scanRejection reads.
+	rejectionColumns = `
 		account_id, key_id, operation, code, count, first_at, last_at,
 		request_id, status, minute_used, minute_limit, day_used, day_limit, until_at`
 
-	selectRefusals = `
-		SELECT ` + refusalColumns + ` FROM recent_refusals
+	selectRejections = `
+		SELECT ` + rejectionColumns + ` FROM recent_rejections
 		WHERE account_id = $1
 		ORDER BY last_at DESC, key_id, operation, code LIMIT $2`
 
-	selectRefusalByRequest = `
-		SELECT ` + refusalColumns + ` FROM recent_refusals
+	selectRejectionByRequest = `
+		SELECT ` + rejectionColumns + ` FROM recent_rejections
 		WHERE request_id = $1
 		ORDER BY last_at DESC LIMIT 1`
 )
 
-func scanRefusal(row Row) (r petcat.Refusal, err error) {
+func scanRejection(row Row) (r petcat.Rejection, err error) {
 	err = row.Scan(
 		&r.Account,
 		&r.Key,
@@ -422,14 +422,14 @@ func scanRefusal(row Row) (r petcat.Refusal, err error) {
 	return r, err
 }
 
-// Refusals implements [petcat.UsageStore].
-func (s *Store) Refusals(ctx context.Context, account petcat.AccountID) ([]petcat.Refusal, error) {
-	c := s.reader(ctx, "read recent refusals")
-	return queryRows(c, scanRefusal, selectRefusals, account, petcat.RecentRefusals)
+// Rejections implements [petcat.UsageStore].
+func (s *Store) Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error) {
+	c := s.reader(ctx, "read recent rejections")
+	return queryRows(c, scanRejection, selectRejections, account, petcat.RecentRejections)
 }
 
-// FindRefusal implements [petcat.UsageStore].
-func (s *Store) FindRefusal(ctx context.Context, requestID string) (petcat.Refusal, error) {
-	missing := notFound("no recent refusal or failure has this X-Request-Id")
-	return queryRow(s.reader(ctx, "find a rejection"), scanRefusal, missing, selectRefusalByRequest, requestID)
+// FindRejection implements [petcat.UsageStore].
+func (s *Store) FindRejection(ctx context.Context, requestID string) (petcat.Rejection, error) {
+	missing := notFound("no recent rejection or failure has this X-Request-Id")
+	return queryRow(s.reader(ctx, "find a rejection"), scanRejection, missing, selectRejectionByRequest, requestID)
 }

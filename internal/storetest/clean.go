@@ -54,8 +54,8 @@ func testCleanAges(t *testing.T, open Open) {
 			petcat.UsageDays,
 		},
 		{
-			"recent_refusals",
-			`INSERT INTO recent_refusals (account_id, key_id, operation, code, count, first_at, last_at,
+			"recent_rejections",
+			`INSERT INTO recent_rejections (account_id, key_id, operation, code, count, first_at, last_at,
 				request_id, status, minute_used, minute_limit, day_used, day_limit)
 			VALUES (1, $1, '', '', 1, 0, $2, '', 429, 0, 0, 0, 0)`,
 			30 * day,

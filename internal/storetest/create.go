@@ -34,7 +34,7 @@ func testBadCreates(t *testing.T, open Open) {
 	f.stock(t, 1)
 	used := petcat.CreatePet{Account: 1, New: newPet(t, "Max", dogs), IdempotencyKey: "used"}
 	must2(t)(f.CreatePet(t.Context(), used))
-	refused := petcat.Errorf(petcat.CodePreconditionFailed, "not now")
+	rejected := petcat.Errorf(petcat.CodePreconditionFailed, "not now")
 	cases := []struct {
 		name     string
 		create   store.Create
@@ -48,8 +48,8 @@ func testBadCreates(t *testing.T, open Open) {
 			id:     2,
 		},
 		{
-			name:   "a category that is refused",
-			create: store.Create{New: category(t, "Birds", nil), Refused: refused},
+			name:   "a category that is rejected",
+			create: store.Create{New: category(t, "Birds", nil), Rejected: rejected},
 			code:   petcat.CodePreconditionFailed,
 		},
 		{
@@ -89,8 +89,8 @@ func testBadCreates(t *testing.T, open Open) {
 			replayed: true,
 		},
 		{
-			name:     "a replay that would be refused",
-			create:   store.Create{New: used.New, Key: "used", Refused: refused},
+			name:     "a replay that would be rejected",
+			create:   store.Create{New: used.New, Key: "used", Rejected: rejected},
 			id:       2,
 			replayed: true,
 		},

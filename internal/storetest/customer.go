@@ -15,7 +15,7 @@ func testPlanRequests(t *testing.T, open Open) {
 		must(t, n, err)
 		return value(f.RequestPlan(t.Context(), petcat.By(account.Actor()), n))
 	}
-	wantRefused := func(account petcat.AccountID, plan string, want petcat.Code) {
+	wantRejected := func(account petcat.AccountID, plan string, want petcat.Code) {
 		t.Helper()
 		_, err := request(account, plan, "")
 		wantCode(t, err, want)
@@ -26,9 +26,9 @@ func testPlanRequests(t *testing.T, open Open) {
 	}, must(t, first, err))
 	again, err := request(a.ID, "pro", "we grow\n")
 	wantEqual(t, "the same request again", first, must(t, again, err))
-	wantRefused(a.ID, "business", petcat.CodeInvalidField) // one is pending
-	wantRefused(b.ID, "free", petcat.CodeInvalidField)     // already on the plan
-	wantRefused(99, "pro", petcat.CodeNotFound)
+	wantRejected(a.ID, "business", petcat.CodeInvalidField) // one is pending
+	wantRejected(b.ID, "free", petcat.CodeInvalidField)     // already on the plan
+	wantRejected(99, "pro", petcat.CodeNotFound)
 
 	f.clock.Advance(time.Minute)
 	approve := func(a petcat.PlanApproval) (petcat.PlanRequest, error) {

@@ -11,25 +11,25 @@ func testIdempotency(t *testing.T, open Open) {
 	create := func(f *fixture, account petcat.AccountID, key petcat.IdempotencyKey, n petcat.NewCategory) (petcat.CreatedCategory, error) {
 		return f.CreateCategory(t.Context(), petcat.CreateCategory{Account: account, New: n, IdempotencyKey: key})
 	}
-	t.Run("a refused create is still replayed", func(t *testing.T) {
+	t.Run("a rejected create is still replayed", func(t *testing.T) {
 		f := start(t, open)
-		refused := func(key petcat.IdempotencyKey, n petcat.NewCategory) (petcat.CreatedCategory, error) {
+		rejected := func(key petcat.IdempotencyKey, n petcat.NewCategory) (petcat.CreatedCategory, error) {
 			return f.CreateCategory(t.Context(), petcat.CreateCategory{
-				Account: 1, New: n, IdempotencyKey: key, Refused: petcat.Errorf(petcat.CodePreconditionFailed, "not now"),
+				Account: 1, New: n, IdempotencyKey: key, Rejected: petcat.Errorf(petcat.CodePreconditionFailed, "not now"),
 			})
 		}
 		dogs := category(t, "Dogs", nil)
 		for _, key := range []petcat.IdempotencyKey{"", "k"} {
-			_, err := refused(key, dogs)
+			_, err := rejected(key, dogs)
 			wantCode(t, err, petcat.CodePreconditionFailed)
 		}
 		wantEqual(t, "the number of categories", 0, len(categories(t, f)))
 		first, err := create(f, 1, "k", dogs)
 		must(t, first, err)
-		again, err := refused("k", dogs)
+		again, err := rejected("k", dogs)
 		must(t, again, err)
 		wantEqual(t, "the replay", petcat.CreatedCategory{Category: first.Category, Replayed: true}, again)
-		_, err = refused("k", category(t, "Cats", nil))
+		_, err = rejected("k", category(t, "Cats", nil))
 		wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 		wantEqual(t, "the number of categories", 1, len(categories(t, f)))
 	})

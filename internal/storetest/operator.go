@@ -30,14 +30,14 @@ func (f *fixture) auditLines(t *testing.T) (lines []string) {
 func testOperators(t *testing.T, open Open) {
 	f := start(t, open)
 	bob := f.operator(t, "bob", "viewer", token(1))
-	wantEqual(t, "the created operator", petcat.Operator{Name: "bob", Role: petcat.RoleViewer, CreatedAt: noon, LinkEndsAt: noon.Add(petcat.LinkLife)}, bob)
+	wantEqual(t, "the created operator", petcat.Operator{Name: "bob", Role: petcat.RoleViewer, CreatedAt: noon, LinkExpiresAt: noon.Add(petcat.LinkLife)}, bob)
 	ada := f.operator(t, "ada", "admin", token(2))
 	wantEqual(t, "all operators", []petcat.Operator{ada, bob}, f.operators(t))
 	_, err := f.CreateOperator(t.Context(), petcat.By(operator), "bob", petcat.RoleAdmin, token(3))
 	wantCode(t, err, petcat.CodeInvalidField)
 
 	must2(t)(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(11)))
-	bob.LinkEndsAt, bob.Sessions = time.Time{}, 1
+	bob.LinkExpiresAt, bob.Sessions = time.Time{}, 1
 	wantEqual(t, "all operators", []petcat.Operator{ada, bob}, f.operators(t))
 	removed, err := value(f.RemoveOperator(t.Context(), petcat.By(operator), "bob"))
 	wantEqual(t, "the removed operator", "bob", must(t, removed, err))

@@ -62,13 +62,13 @@ func testAccountPages(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 	}
-	u := batch("a", 1, f.now(), petcat.UsageCount{Account: 7, UsageCounts: petcat.UsageCounts{Requests: 5, DayRefused: 3, Failed: 1}})
+	u := batch("a", 1, f.now(), petcat.UsageCount{Account: 7, UsageCounts: petcat.UsageCounts{Requests: 5, DayRejected: 3, Failed: 1}})
 	u.Keys = []petcat.KeyUse{{Key: k.ID, At: noon}}
 	f.addUsage(t, u)
 	idle, err := f.FindAccount(t.Context(), "acct_6")
 	must(t, idle, err)
 	got, err := f.AccountSummaries(t.Context(), []petcat.AccountID{7, 6})
-	wantEqual(t, "summaries", []petcat.AccountSummary{{Account: pro[0], Keys: 1, Bans: 1, UsedAt: noon, Today: 5, Refused: 3}, {Account: idle}}, must(t, got, err))
+	wantEqual(t, "summaries", []petcat.AccountSummary{{Account: pro[0], Keys: 1, Bans: 1, UsedAt: noon, Today: 5, Rejected: 3}, {Account: idle}}, must(t, got, err))
 }
 
 func testKeyPages(t *testing.T, open Open) {

@@ -13,7 +13,7 @@ import (
 // testRolledBack: operations that fail after they have written leave no traces, even in a group
 // with successful operations.
 func testRolledBack(t *testing.T, open Open) {
-	for name, refusal := range map[string]error{
+	for name, rejection := range map[string]error{
 		"domain error": petcat.Errorf(petcat.CodeInvalidField, "no"),
 		"other error":  errors.New("broken"),
 	} {
@@ -32,9 +32,9 @@ func testRolledBack(t *testing.T, open Open) {
 						if _, err := tx.Exec(`UPDATE accounts SET name = 'renamed' WHERE id = $1`, int64(zoo.ID)); err != nil {
 							return err
 						}
-						return refusal
+						return rejection
 					})
-					if petcat.CodeOf(err) != petcat.CodeOf(refusal) {
+					if petcat.CodeOf(err) != petcat.CodeOf(rejection) {
 						t.Errorf("got the error %v", err)
 					}
 				})

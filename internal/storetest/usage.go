@@ -16,7 +16,7 @@ func testUsage(t *testing.T, open Open) {
 	t.Run("largest accounts", func(t *testing.T) { testTopAccounts(t, open) })
 	t.Run("killed nodes", func(t *testing.T) { testKilledNodes(t, open) })
 	t.Run("last use of keys", func(t *testing.T) { testKeyUses(t, open) })
-	t.Run("rejections", func(t *testing.T) { testRefusals(t, open) })
+	t.Run("rejections", func(t *testing.T) { testRejections(t, open) })
 }
 
 // usage returns a usage history, by default until tomorrow.
@@ -54,7 +54,7 @@ func (f *fixture) clean(t *testing.T) {
 // counted returns different counts.
 func counted(n int64) petcat.UsageCounts {
 	return petcat.UsageCounts{
-		Requests: n, MinuteRefused: 2 * n, DayRefused: 3 * n, BanRefused: 4 * n, KeyRefused: 5 * n, Failed: 6 * n, Bytes: 1_000 * n,
+		Requests: n, MinuteRejected: 2 * n, DayRejected: 3 * n, BanRejected: 4 * n, KeyRejected: 5 * n, Failed: 6 * n, Bytes: 1_000 * n,
 	}
 }
 
@@ -107,7 +107,7 @@ func testUsageOnce(t *testing.T, open Open) {
 	f := start(t, open)
 	other := f.another(t)
 	first, second := batch("a", 1, noon, countOf(7, 1)), batch("a", 2, noon, countOf(7, 10))
-	first.Refusals = []petcat.Refusal{refusal(noon, 3)}
+	first.Rejections = []petcat.Rejection{rejection(noon, 3)}
 	// The first batch arrives again after the second.
 	for _, b := range []petcat.UsageBatch{first, first, second, first, second} {
 		f.addUsage(t, b)
@@ -116,7 +116,7 @@ func testUsageOnce(t *testing.T, open Open) {
 		}
 	}
 	wantEqual(t, "hours", []petcat.UsagePeriod{period(noon, 11)}, f.usage(t, other, petcat.UsageQuery{Account: 7}).Periods)
-	f.wantRefusals(t, 7, refusal(noon, 3))
+	f.wantRejections(t, 7, rejection(noon, 3))
 }
 
 func testUsageRetention(t *testing.T, open Open) {
@@ -186,10 +186,10 @@ func testTopAccounts(t *testing.T, open Open) {
 	f.account(t, "idle")
 	old := noon.Add(-petcat.UsageHours - 48*time.Hour)
 	f.addUsage(t, batch("a", 1, noon, countOf(a.ID, 5), countOf(b.ID, 3), countOf(petcat.AllAccounts, 8)))
-	f.addUsage(t, batch("a", 2, noon.Add(time.Hour), petcat.UsageCount{Account: b.ID, UsageCounts: petcat.UsageCounts{Requests: 1, DayRefused: 100}}))
+	f.addUsage(t, batch("a", 2, noon.Add(time.Hour), petcat.UsageCount{Account: b.ID, UsageCounts: petcat.UsageCounts{Requests: 1, DayRejected: 100}}))
 	f.addUsage(t, batch("a", 3, old, countOf(b.ID, 4)))
 	f.clean(t) // merges the last hour into a day
-	recent, late := counted(3), petcat.UsageCounts{Requests: 1, DayRefused: 100}
+	recent, late := counted(3), petcat.UsageCounts{Requests: 1, DayRejected: 100}
 	recent.Add(late)
 	all := recent
 	all.Add(counted(4))
@@ -199,7 +199,7 @@ func testTopAccounts(t *testing.T, open Open) {
 		want []petcat.AccountUsage
 	}{
 		{petcat.TopQuery{From: noon, To: noon.Add(2 * time.Hour)}, []petcat.AccountUsage{zoo, {Account: b.ID, Name: "shop", UsageCounts: recent}}},
-		{petcat.TopQuery{From: noon, To: noon.Add(2 * time.Hour), ByRefused: true}, []petcat.AccountUsage{{Account: b.ID, Name: "shop", UsageCounts: recent}, zoo}},
+		{petcat.TopQuery{From: noon, To: noon.Add(2 * time.Hour), ByRejected: true}, []petcat.AccountUsage{{Account: b.ID, Name: "shop", UsageCounts: recent}, zoo}},
 		{petcat.TopQuery{From: noon, To: noon.Add(time.Hour), Limit: 1}, []petcat.AccountUsage{zoo}},
 		{petcat.TopQuery{From: old.Truncate(24 * time.Hour), To: noon.Add(2 * time.Hour), Limit: 1}, []petcat.AccountUsage{{Account: b.ID, Name: "shop", UsageCounts: all}}},
 		{petcat.TopQuery{From: noon.Add(2 * time.Hour), To: noon.Add(3 * time.Hour)}, nil},
@@ -262,53 +262,53 @@ func testKeyUses(t *testing.T, open Open) {
 	wantEqual(t, "the keys", []petcat.Key{used, other, unused}, f.keys(t, 0))
 }
 
-// refusal returns a rejection of account 7 with all fields set.
-func refusal(at time.Time, key petcat.KeyID) petcat.Refusal {
-	return petcat.Refusal{
+// rejection returns a rejection of account 7 with all fields set.
+func rejection(at time.Time, key petcat.KeyID) petcat.Rejection {
+	return petcat.Rejection{
 		Account: 7, Key: key, Operation: petcat.OpListCategories, Code: petcat.CodeRateLimitExceeded, Count: 1, First: at, Last: at, RequestID: at.String(),
 		Status: 429, Minute: petcat.Spent{Used: 60, Limit: 60}, Day: petcat.Spent{Used: 61, Limit: 1_000}, Until: at.Add(time.Minute),
 	}
 }
 
-func (f *fixture) wantRefusals(t *testing.T, account petcat.AccountID, want ...petcat.Refusal) {
+func (f *fixture) wantRejections(t *testing.T, account petcat.AccountID, want ...petcat.Rejection) {
 	t.Helper()
-	got, err := f.Refusals(t.Context(), account)
+	got, err := f.Rejections(t.Context(), account)
 	wantEqual(t, "rejections of "+account.String(), want, must(t, got, err))
 }
 
-func testRefusals(t *testing.T, open Open) {
+func testRejections(t *testing.T, open Open) {
 	f := start(t, open)
 	number := int64(0)
-	refuse := func(refusals ...petcat.Refusal) {
+	reject := func(rejections ...petcat.Rejection) {
 		number++
-		f.addUsage(t, petcat.UsageBatch{Node: "a", Number: number, SeenAt: f.now(), Refusals: refusals})
+		f.addUsage(t, petcat.UsageBatch{Node: "a", Number: number, SeenAt: f.now(), Rejections: rejections})
 	}
-	bare := petcat.Refusal{Account: 7, Key: 3, Code: petcat.CodeServiceUnavailable, Count: 1, First: noon, Last: noon, RequestID: "x", Status: 503}
-	other := refusal(noon, 3)
+	bare := petcat.Rejection{Account: 7, Key: 3, Code: petcat.CodeServiceUnavailable, Count: 1, First: noon, Last: noon, RequestID: "x", Status: 503}
+	other := rejection(noon, 3)
 	other.Account = 8
-	refuse(refusal(noon.Add(time.Second), 3), bare, other)
-	f.wantRefusals(t, 7, refusal(noon.Add(time.Second), 3), bare)
-	f.wantRefusals(t, 8, other)
-	f.wantRefusals(t, 9)
+	reject(rejection(noon.Add(time.Second), 3), bare, other)
+	f.wantRejections(t, 7, rejection(noon.Add(time.Second), 3), bare)
+	f.wantRejections(t, 8, other)
+	f.wantRejections(t, 9)
 
-	again := refusal(noon.Add(time.Minute), 3)
+	again := rejection(noon.Add(time.Minute), 3)
 	again.Count, again.First = 4, noon.Add(50*time.Second)
-	refuse(again)
+	reject(again)
 	again.Count, again.First = 5, noon.Add(time.Second)
-	f.wantRefusals(t, 7, again, bare)
+	f.wantRejections(t, 7, again, bare)
 
-	found, err := f.FindRefusal(t.Context(), "x")
+	found, err := f.FindRejection(t.Context(), "x")
 	wantEqual(t, "the rejection of a request", bare, must(t, found, err))
-	_, err = f.FindRefusal(t.Context(), "y")
+	_, err = f.FindRejection(t.Context(), "y")
 	wantCode(t, err, petcat.CodeNotFound)
 
-	var many []petcat.Refusal
-	for n := range petcat.RecentRefusals {
-		many = append(many, refusal(noon.Add(time.Hour-time.Duration(n)*time.Second), petcat.KeyID(n+10)))
+	var many []petcat.Rejection
+	for n := range petcat.RecentRejections {
+		many = append(many, rejection(noon.Add(time.Hour-time.Duration(n)*time.Second), petcat.KeyID(n+10)))
 	}
-	refuse(many...)
-	f.wantRefusals(t, 7, many...)
+	reject(many...)
+	f.wantRejections(t, 7, many...)
 	f.clock.Advance(30*24*time.Hour + time.Hour - time.Second)
 	f.clean(t)
-	f.wantRefusals(t, 7, many[0])
+	f.wantRejections(t, 7, many[0])
 }

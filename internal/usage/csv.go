@@ -12,10 +12,10 @@ import (
 // WriteCSV writes the periods of a usage history as CSV with a header.
 func WriteCSV(to io.Writer, h petcat.UsageHistory) error {
 	w := csv.NewWriter(to)
-	_ = w.Write([]string{"begin", "requests", "minute_refused", "day_refused", "ban_refused", "key_refused", "failed", "bytes", "incomplete"}) // w.Error returns the error
+	_ = w.Write([]string{"begin", "requests", "minute_rejected", "day_rejected", "ban_rejected", "key_rejected", "failed", "bytes", "incomplete"}) // w.Error returns the error
 	for _, p := range h.Periods {
 		row := []string{p.Begin.UTC().Format(time.RFC3339)}
-		for _, n := range []int64{p.Requests, p.MinuteRefused, p.DayRefused, p.BanRefused, p.KeyRefused, p.Failed, p.Bytes} {
+		for _, n := range []int64{p.Requests, p.MinuteRejected, p.DayRejected, p.BanRejected, p.KeyRejected, p.Failed, p.Bytes} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		_ = w.Write(append(row, strconv.FormatBool(p.Incomplete)))

@@ -35,9 +35,9 @@ const (
 	// batchRows is the maximum number of counts in a batch: on SQLite, creates wait for it.
 	batchRows = 5_000
 	shards    = 64
-	// shardRefusals is the maximum number of unwritten groups of rejections in a shard.
+	// shardRejections is the maximum number of unwritten groups of rejections in a shard.
 	// Rejections of other groups are only counted.
-	shardRefusals = 64
+	shardRejections = 64
 )
 
 // Options of a [Meter].
@@ -89,9 +89,9 @@ type shard struct {
 }
 
 type counts struct {
-	hours    map[accountHour]*petcat.UsageCounts
-	keys     map[petcat.KeyID]int64 // time of the last use, Unix seconds
-	refusals map[group]*petcat.Refusal
+	hours      map[accountHour]*petcat.UsageCounts
+	keys       map[petcat.KeyID]int64 // time of the last use, Unix seconds
+	rejections map[group]*petcat.Rejection
 }
 
 type accountHour struct {
@@ -108,7 +108,7 @@ type group struct {
 }
 
 func newCounts() counts {
-	return counts{make(map[accountHour]*petcat.UsageCounts), make(map[petcat.KeyID]int64), make(map[group]*petcat.Refusal)}
+	return counts{make(map[accountHour]*petcat.UsageCounts), make(map[petcat.KeyID]int64), make(map[group]*petcat.Rejection)}
 }
 
 // with calls fn with the counts of the account's shard, and of the account in one hour.
@@ -155,29 +155,29 @@ func (m *Meter) Done(r Response) {
 		}
 		switch r.Code {
 		case petcat.CodeRateLimitExceeded:
-			c.MinuteRefused++
+			c.MinuteRejected++
 		case petcat.CodeDailyQuotaExceeded:
-			c.DayRefused++
+			c.DayRejected++
 		case petcat.CodeKeyBanned:
-			c.BanRefused++
+			c.BanRejected++
 		case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey, petcat.CodeRevokedAPIKey,
 			petcat.CodeDisabledAPIKey, petcat.CodeTooManyFailedAttempts:
-			c.KeyRefused++
+			c.KeyRejected++
 		default:
 		}
 	})
 }
 
-// Refused records a rejected or failed request of an account at the time r.Last.
-func (m *Meter) Refused(r petcat.Refusal) {
+// Rejected records a rejected or failed request of an account at the time r.Last.
+func (m *Meter) Rejected(r petcat.Rejection) {
 	m.with(r.Account, r.Last.Unix(), func(all *counts, _ *petcat.UsageCounts) {
 		g := group{r.Account, r.Key, r.Operation, r.Code}
 		r.Count, r.First = 1, r.Last
-		if before := all.refusals[g]; before != nil {
+		if before := all.rejections[g]; before != nil {
 			r.Count, r.First = before.Count+1, before.First
 			*before = r
-		} else if len(all.refusals) < shardRefusals {
-			all.refusals[g] = &r
+		} else if len(all.rejections) < shardRejections {
+			all.rejections[g] = &r
 		}
 	})
 }
@@ -257,8 +257,8 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 		for key, at := range taken.keys {
 			b.Keys = append(b.Keys, petcat.KeyUse{Key: key, At: time.Unix(at, 0).UTC()})
 		}
-		for _, r := range taken.refusals {
-			b.Refusals = append(b.Refusals, *r)
+		for _, r := range taken.rejections {
+			b.Rejections = append(b.Rejections, *r)
 		}
 	}
 	slices.SortFunc(b.Counts, func(a, b petcat.UsageCount) int {
@@ -268,7 +268,7 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 		b.Counts = append(b.Counts, petcat.UsageCount{Account: petcat.AllAccounts, Hour: hour, UsageCounts: *sums[hour]})
 	}
 	slices.SortFunc(b.Keys, func(a, b petcat.KeyUse) int { return cmp.Compare(a.Key, b.Key) })
-	slices.SortFunc(b.Refusals, func(a, b petcat.Refusal) int {
+	slices.SortFunc(b.Rejections, func(a, b petcat.Rejection) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Code, b.Code))
 	})
 	return b
@@ -280,9 +280,9 @@ func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 		counts, keys := min(batchRows, len(all.Counts)), min(batchRows, len(all.Keys))
 		m.number++
 		m.pending = append(m.pending, petcat.UsageBatch{
-			Node: m.options.Node, Number: m.number, SeenAt: m.seen, Counts: all.Counts[:counts], Keys: all.Keys[:keys], Refusals: all.Refusals,
+			Node: m.options.Node, Number: m.number, SeenAt: m.seen, Counts: all.Counts[:counts], Keys: all.Keys[:keys], Rejections: all.Rejections,
 		})
-		all.Counts, all.Keys, all.Refusals = all.Counts[counts:], all.Keys[keys:], nil
+		all.Counts, all.Keys, all.Rejections = all.Counts[counts:], all.Keys[keys:], nil
 	}
 	b := &m.pending[len(m.pending)-1] // everything is written only after the last batch
 	b.SeenAt, b.Ended = seen, last

@@ -69,11 +69,11 @@ func TestDone(t *testing.T) {
 		"success":  {Response{Account: 7, Key: 1, Status: 200, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
 		"invalid":  {Response{Account: 7, Key: 1, Status: 400, Code: petcat.CodeInvalidField, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
 		"failed":   {Response{Account: 7, Key: 1, Status: 503, Code: petcat.CodeServiceUnavailable}, petcat.UsageCounts{Failed: 1}},
-		"minute":   {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeRateLimitExceeded, Bytes: 9}, petcat.UsageCounts{MinuteRefused: 1, Bytes: 9}},
-		"day":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeDailyQuotaExceeded}, petcat.UsageCounts{DayRefused: 1}},
-		"ban":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeKeyBanned}, petcat.UsageCounts{BanRefused: 1}},
-		"bad key":  {Response{Status: 401, Code: petcat.CodeInvalidAPIKey}, petcat.UsageCounts{KeyRefused: 1}},
-		"too many": {Response{Status: 429, Code: petcat.CodeTooManyFailedAttempts}, petcat.UsageCounts{KeyRefused: 1}},
+		"minute":   {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeRateLimitExceeded, Bytes: 9}, petcat.UsageCounts{MinuteRejected: 1, Bytes: 9}},
+		"day":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeDailyQuotaExceeded}, petcat.UsageCounts{DayRejected: 1}},
+		"ban":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeKeyBanned}, petcat.UsageCounts{BanRejected: 1}},
+		"bad key":  {Response{Status: 401, Code: petcat.CodeInvalidAPIKey}, petcat.UsageCounts{KeyRejected: 1}},
+		"too many": {Response{Status: 429, Code: petcat.CodeTooManyFailedAttempts}, petcat.UsageCounts{KeyRejected: 1}},
 	} {
 		m, s := start(clocktest.NewManual(noon))
 		c.response.At = noon
@@ -109,7 +109,7 @@ func TestBatchIsSorted(t *testing.T) {
 		}
 	}
 	want = append(want, petcat.UsageCount{Hour: hour - 1, UsageCounts: petcat.UsageCounts{Requests: 4}},
-		petcat.UsageCount{Hour: hour, UsageCounts: petcat.UsageCounts{Requests: 4, KeyRefused: 1}})
+		petcat.UsageCount{Hour: hour, UsageCounts: petcat.UsageCounts{Requests: 4, KeyRejected: 1}})
 	if diff := cmp.Diff(want, s.batches[0].Counts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -264,29 +264,29 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// TestRefusalsAreGrouped: rejections are grouped by account, key, operation and code. The number
+// TestRejectionsAreGrouped: rejections are grouped by account, key, operation and code. The number
 // of unwritten groups is bounded.
-func TestRefusalsAreGrouped(t *testing.T) {
+func TestRejectionsAreGrouped(t *testing.T) {
 	m, s := start(clocktest.NewManual(noon))
-	refused := func(key petcat.KeyID, code petcat.Code, after time.Duration) {
-		m.Refused(petcat.Refusal{Account: 7, Key: key, Code: code, Last: noon.Add(after), RequestID: after.String()})
+	rejected := func(key petcat.KeyID, code petcat.Code, after time.Duration) {
+		m.Rejected(petcat.Rejection{Account: 7, Key: key, Code: code, Last: noon.Add(after), RequestID: after.String()})
 	}
-	refused(1, petcat.CodeRateLimitExceeded, 0)
-	refused(1, petcat.CodeKeyBanned, time.Second)
-	refused(1, petcat.CodeRateLimitExceeded, 2*time.Second)
+	rejected(1, petcat.CodeRateLimitExceeded, 0)
+	rejected(1, petcat.CodeKeyBanned, time.Second)
+	rejected(1, petcat.CodeRateLimitExceeded, 2*time.Second)
 	m.Flush(t.Context())
-	want := []petcat.Refusal{
+	want := []petcat.Rejection{
 		{Account: 7, Key: 1, Code: petcat.CodeKeyBanned, Count: 1, First: noon.Add(time.Second), Last: noon.Add(time.Second), RequestID: "1s"},
 		{Account: 7, Key: 1, Code: petcat.CodeRateLimitExceeded, Count: 2, First: noon, Last: noon.Add(2 * time.Second), RequestID: "2s"},
 	}
-	if diff := cmp.Diff(want, s.batches[0].Refusals); diff != "" {
+	if diff := cmp.Diff(want, s.batches[0].Rejections); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for key := range petcat.KeyID(2 * shardRefusals) {
-		refused(key, petcat.CodeKeyBanned, 0)
+	for key := range petcat.KeyID(2 * shardRejections) {
+		rejected(key, petcat.CodeKeyBanned, 0)
 	}
 	m.Flush(t.Context())
-	if got := len(s.batches[1].Refusals); got != shardRefusals {
-		t.Errorf("got %d groups, want %d", got, shardRefusals)
+	if got := len(s.batches[1].Rejections); got != shardRejections {
+		t.Errorf("got %d groups, want %d", got, shardRejections)
 	}
 }

@@ -91,7 +91,7 @@ export class Petcat {
   }
 
   /**
-   * Returns the account's use of its quotas. The request does not count against them. If the service admits
+   * Returns the account's use of its quotas. The request does not count against them. If the service allows
    * requests again, waiting calls continue at once.
    */
   async usage(options?: CallOptions): Promise<Usage> {

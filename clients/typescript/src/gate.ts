@@ -22,11 +22,11 @@ interface Waiter {
 /**
  * The gate delays the requests of a client until the service will admit them.
  *
- * While the limits are unknown, it admits one request and holds the others until the response arrives, for at
- * most a second. The response says how many requests remain. For the next second, the gate admits that many,
+ * While the limits are unknown, it allows one request and holds the others until the response arrives, for at
+ * most a second. The response says how many requests remain. For the next second, the gate allows that many,
  * minus those in flight. When none remain, it closes until the window has ended, plus a random delay. After a
  * 429, it closes until Retry-After has passed, plus a random delay that doubles with each consecutive 429.
- * Then it admits one request, and spreads the others over the window.
+ * Then it allows one request, and spreads the others over the window.
  *
  * Times are from the monotonic clock, performance.now().
  */
@@ -79,7 +79,7 @@ export class Gate {
     for (const waiter of this.queue.splice(0)) waiter.fail(error());
   }
 
-  /** Admits as many waiters as possible. */
+  /** Allows as many waiters as possible. */
   private admit(): void {
     clearTimeout(this.timer);
     while (this.queue.length > 0) {

@@ -103,8 +103,8 @@ async function main() {
   const shown = page.locator('[data-chart=requests] .u-over');
   await shown.waitFor();
   // The numbers move by themselves, when the next step ends.
-  await page.locator('.numbers li', { hasText: 'Refused' }).locator('strong').filter({ hasNotText: /^0$/ }).waitFor({ timeout: 40_000 });
-  // So does the chart: the refusals are drawn.
+  await page.locator('.numbers li', { hasText: 'Rejected' }).locator('strong').filter({ hasNotText: /^0$/ }).waitFor({ timeout: 40_000 });
+  // So does the chart: the rejections are drawn.
   const moves = Date.now() + 20_000;
   do {
     saw.drawn = await page.evaluate(() => plots.get(document.querySelector('[data-chart=requests]')).plot.data[2].some((rate) => rate > 0));
@@ -137,7 +137,7 @@ async function main() {
   saw.serious.push(...await judge(page));
   await link_('Whiskers & Co').click();
   await page.waitForURL(new RegExp(`accounts/${account}$`));
-  await page.getByText('The key was banned').first().waitFor(); // among the recent refusals
+  await page.getByText('The key was banned').first().waitFor(); // among the recent rejections
   await picture('dark', `accounts/${account}`);
   await picture('phone', `accounts/${account}`);
   for (const path of [`accounts/${account}`, `accounts/${account}/usage`, 'usage', 'keys/key_1', 'keys/key_1/revoke', 'accounts', `accounts/${account}/close`, 'bans?all=yes', 'requests', 'accounts?sort=requests', 'categories', 'audit', 'audit?about=nobody', 'nodes', 'settings', 'operators', 'operators/bob/remove', 'backups', 'nowhere']) {

@@ -44,8 +44,8 @@ function showNumbers(chooser) {
 }
 
 const series = {
-  requests: [['good', 1], ['refused', 2], ['faulty', 3], ['our errors', 4]],
-  usage: [['admitted', 1], ['refused', 2], ['failed', 4]],
+  requests: [['good', 1], ['rejected', 2], ['faulty', 3], ['our errors', 4]],
+  usage: [['admitted', 1], ['rejected', 2], ['failed', 4]],
   median: [['median', 1]],
   p99: [['99 %', 1]],
   reasons: [['rate_limit_exceeded', 1], ['daily_quota_exceeded', 2], ['key_banned', 4], ['too_many_failed_attempts', 3], ['invalid_api_key', 5], ['missing_api_key', 8], ['expired_api_key', 7], ['revoked_api_key', 6], ['disabled_api_key', 9]],
@@ -145,7 +145,7 @@ function historyColumns(all) {
   const rates = (count) => steps.map((step) => (step.took ? count(step) / (step.took / 1e9) : null));
   const latencies = (name) => steps.map((step) => (step.p99 ? step[name] / 1e6 : null));
   return {
-    requests: [times, ...['good', 'refused', 'faulty', 'failed'].map((name) => rates((step) => step[name]))],
+    requests: [times, ...['good', 'rejected', 'faulty', 'failed'].map((name) => rates((step) => step[name]))],
     reasons: [times, ...series.reasons.map(([code]) => rates(({ reasons }) => reasons[code] ?? 0))],
     median: [times, latencies('p50')],
     p99: [times, latencies('p99')],

@@ -67,7 +67,7 @@ class Petcat:
 
     def usage(self, **options: Unpack[CallOptions]) -> Usage:
         """Returns the account's use of its quotas. The request does not count against them. If the
-        service admits requests again, waiting calls continue at once."""
+        service allows requests again, waiting calls continue at once."""
 
         def result(value: object, _: RawResponse) -> Usage:
             usage = read_usage(value)

@@ -1,10 +1,10 @@
 """The gate delays the requests of a client until the service will admit them.
 
-While the limits are unknown, it admits one request and holds the others until the response
+While the limits are unknown, it allows one request and holds the others until the response
 arrives, for at most a second. The response says how many requests remain. For the next second, the
-gate admits that many, minus those in flight. When none remain, it closes until the window has
+gate allows that many, minus those in flight. When none remain, it closes until the window has
 ended, plus a random delay. After a 429, it closes until Retry-After has passed, plus a random delay
-that doubles with each consecutive 429. Then it admits one request, and spreads the others over the
+that doubles with each consecutive 429. Then it allows one request, and spreads the others over the
 window.
 """
 
