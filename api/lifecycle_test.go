@@ -46,7 +46,8 @@ func documented(document *openapi3.T) []mark {
 				}
 			}
 			marks = append(marks, mark{
-				o.OperationID, method, path, extension(o, "x-stability"), extension(o, "x-stability-level"), o.Deprecated, extension(o, "x-sunset"), strings.Join(query, " "),
+				o.OperationID, method, path, extension(o,
+					"x-stability"), extension(o, "x-stability-level"), o.Deprecated, extension(o, "x-sunset"), strings.Join(query, " "),
 			})
 		}
 	}

@@ -48,7 +48,8 @@ func nextVersion(t *testing.T) (file string) {
 	t.Helper()
 	dir := t.TempDir()
 	migration, overlay, file := filepath.Join(dir, "next.sql"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "petcat")
-	must(t, os.WriteFile(migration, []byte("ALTER TABLE categories ADD COLUMN more text; CREATE TABLE next (id bigint PRIMARY KEY);\n"), 0o600))
+	must(t, os.WriteFile(migration, []byte(
+		"ALTER TABLE categories ADD COLUMN more text; CREATE TABLE next (id bigint PRIMARY KEY);\n"), 0o600))
 	place, err := filepath.Abs("../internal/schema/9999_next.sql")
 	must(t, err)
 	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {place: migration}})

@@ -245,13 +245,6 @@ func (s *spent) add(t testing.TB, a *answer) bool {
 	return false
 }
 
-// lose counts a request without a response, or with 503 during an outage.
-func (s *spent) lose() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unknown++
-}
-
 // wantExact checks that no window admitted more than the quota, and that a window with rejected
 // requests admitted all of it. Each of the local requests, which a node counted in memory because the
 // database was silent for a second, may exceed the quota by one.
@@ -261,7 +254,8 @@ func (s *spent) wantExact(t testing.TB, local int) {
 	defer s.mu.Unlock()
 	for reset, admitted := range s.admitted {
 		if admitted > s.quota+local || s.rejected[reset] > 0 && admitted+s.unknown < s.quota {
-			t.Errorf("window until %d: %d admitted, %d rejected, quota %d, %d without a response", reset, admitted, s.rejected[reset], s.quota, s.unknown)
+			t.Errorf(
+				"window until %d: %d admitted, %d rejected, quota %d, %d without a response", reset, admitted, s.rejected[reset], s.quota, s.unknown)
 		}
 	}
 	for reset, rejected := range s.rejected {

@@ -59,7 +59,8 @@ func TestFailedStarts(t *testing.T) {
 			t.Parallel()
 			n := launch(t, directory(t), c.flags...)
 			code, said := n.wait(), n.sentences()
-			if code != c.code || len(said) != 1 || !strings.HasPrefix(said[0], "petcat: ") || jargon.MatchString(said[0]) || strings.Contains(said[0], "secret!") {
+			if code != c.code || len(said) != 1 || !strings.HasPrefix(said[0],
+				"petcat: ") || jargon.MatchString(said[0]) || strings.Contains(said[0], "secret!") {
 				t.Fatalf("exit code %d, want %d: %q", code, c.code, said)
 			}
 			for _, says := range c.says {
@@ -84,7 +85,8 @@ func TestConcurrentFirstUse(t *testing.T) {
 				}
 			}
 		})
-		if list := petcat(t, place, "account", "list"); strings.Count(list, "acct_") != accounts || !strings.Contains(list, fmt.Sprint("acct_", accounts)) {
+		if list := petcat(t, place,
+			"account", "list"); strings.Count(list, "acct_") != accounts || !strings.Contains(list, fmt.Sprint("acct_", accounts)) {
 			t.Errorf("accounts:\n%s", list)
 		}
 	})
@@ -172,10 +174,12 @@ func TestInspection(t *testing.T) {
 			t.Errorf("health: %+v", o)
 		}
 		// The data has the node's address, and the node its settings.
-		if o := run(t, placed(place, "config", "--running")...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
+		if o := run(t, placed(place,
+			"config", "--running")...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
 			t.Errorf("config: %+v", o)
 		}
-		if link := petcat(t, place, "operator", "create", "ada", "--role", "admin"); !strings.Contains(link, "\n"+n.admin+"/console/sign-in#") {
+		if link := petcat(t, place,
+			"operator", "create", "ada", "--role", "admin"); !strings.Contains(link, "\n"+n.admin+"/console/sign-in#") {
 			t.Errorf("the link is not for the node at %s: %s", n.admin, link)
 		}
 		if link := petcat(t, place, "account", "link", "acme"); !strings.Contains(link, "\n"+n.api+"/account/sign-in#") {

@@ -42,8 +42,10 @@ func TestSecretsAreNowhere(t *testing.T) {
 		authorization := func(value string) change { return header("Authorization", value) }
 		for _, a := range []*answer{
 			n.create(k.Key, "dog"), n.list(k.Key), n.list(revoked.Key), n.list(k.Key + "x"), n.list(k.Key[:46] + "!"),
-			get("/v1/categories", authorization("Basic "+k.Key)), get("/v1/categories", authorization(k.Key)), get("/v1/categories", by(k.Key), by(k.Key)),
-			get("/v1/categories/"+k.Key, by(k.Key)), get("/" + k.Key), get("/v1/pck%5Flive%5F"+randomOf(k), by(k.Key)), get("/v1/"+randomOf(k), by(k.Key)),
+			get(
+				"/v1/categories", authorization("Basic "+k.Key)), get("/v1/categories", authorization(k.Key)), get("/v1/categories", by(k.Key), by(k.Key)),
+			get(
+				"/v1/categories/"+k.Key, by(k.Key)), get("/" + k.Key), get("/v1/pck%5Flive%5F"+randomOf(k), by(k.Key)), get("/v1/"+randomOf(k), by(k.Key)),
 			get("/v1/categories?api_key=" + k.Key), get("/v1/categories?after="+k.Key, by(k.Key)),
 			post(k.Key), post(`"` + k.Key + `"`), post(`{"` + k.Key + `":1}`), post(`{"name":["` + k.Key + `"]}`),
 			n.create(k.Key, "dog", header("Idempotency-Key", k.Key+" "+k.Key)), n.list(k.Key, header("X-Request-Id", k.Key)),

@@ -99,7 +99,8 @@ func TestEveryStatus(t *testing.T) {
 	}
 	once := header("Idempotency-Key", "once")
 	n.create(k.Key, "dog", once).want(t, http.StatusCreated)
-	if a := n.create(k.Key, "dog", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || len(n.categories(k.Key)) != 1 {
+	if a := n.create(k.Key,
+		"dog", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || len(n.categories(k.Key)) != 1 {
 		t.Errorf("headers of a replay: %v", a.Header)
 	}
 	n.create(k.Key, "cat").want(t, http.StatusCreated)
@@ -119,7 +120,8 @@ func TestEveryStatus(t *testing.T) {
 		{post(`{"name"`), http.StatusBadRequest, rules.CodeMalformedJSON},
 		{post(`[]`), http.StatusBadRequest, rules.CodeInvalidBody},
 		{post(`{"name":"` + strings.Repeat("x", 1<<20) + `"}`), http.StatusRequestEntityTooLarge, rules.CodeBodyTooLarge},
-		{post("name=dog", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }), http.StatusUnsupportedMediaType, rules.CodeUnsupportedMediaType},
+		{post(
+			"name=dog", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }), http.StatusUnsupportedMediaType, rules.CodeUnsupportedMediaType},
 		{get("/v1/categories"), http.StatusUnauthorized, rules.CodeMissingAPIKey},
 		{get("/v1/no/such/path"), http.StatusUnauthorized, rules.CodeMissingAPIKey},
 		{get("/v1/categories", by(strings.Repeat("x", 300))), http.StatusUnauthorized, rules.CodeInvalidAPIKey},
@@ -128,7 +130,8 @@ func TestEveryStatus(t *testing.T) {
 		{get("/v1/dogs", by(k.Key)), http.StatusNotFound, rules.CodeNotFound},
 		{get("/v1/categories/99", by(k.Key)), http.StatusNotFound, rules.CodeNotFound},
 		{n.do(http.MethodPut, "/v1/categories", "{}", by(k.Key)), http.StatusMethodNotAllowed, rules.CodeMethodNotAllowed},
-		{n.do(http.MethodPatch, "/v1/categories/1", `{"name":"x"}`, by(k.Key), header("If-Match", `"other"`)), http.StatusPreconditionFailed, rules.CodePreconditionFailed},
+		{n.do(http.MethodPatch,
+			"/v1/categories/1", `{"name":"x"}`, by(k.Key), header("If-Match", `"other"`)), http.StatusPreconditionFailed, rules.CodePreconditionFailed},
 		{n.do(http.MethodDelete, "/v1/categories/1", "", by(k.Key)), http.StatusConflict, rules.CodeCategoryInUse},
 		{n.do(http.MethodDelete, "/v1/categories/2", "", by(k.Key)), http.StatusNoContent, ""},
 		{n.list(k.Key, header("If-None-Match", "*")), http.StatusNotModified, ""},

@@ -70,7 +70,8 @@ func TestTLS(t *testing.T) {
 			t.Errorf("protocol %s", a.Proto)
 		}
 	}
-	if conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
+	if conn, err := tls.Dial(
+		"tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
 		_ = conn.Close()
 		t.Error("TLS 1.1 was accepted")
 	}

@@ -38,7 +38,8 @@ func right(status int) *answer {
 	}
 	switch status {
 	case 200:
-		a.set("ETag", `"d-1"`).set("Cache-Control", "private, no-cache").set("Vary", "Authorization, Accept-Encoding").set("X-Stability", "stable")
+		a.set(
+			"ETag", `"d-1"`).set("Cache-Control", "private, no-cache").set("Vary", "Authorization, Accept-Encoding").set("X-Stability", "stable")
 		a.body = `[{"id":1,"name":"dog"},{"id":2,"name":"cat","description":""}]`
 		return a
 	case 201:

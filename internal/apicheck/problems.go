@@ -147,7 +147,8 @@ func (p *problems) companions(status int, code petcat.Code) {
 		p.addf("no %s", name)
 	}
 	about := code == petcat.CodeMissingField || code == petcat.CodeInvalidField
-	if named := p.h.Get("X-Error-Field") != ""; named && !about && (code != "" || status < http.StatusBadRequest) || code == petcat.CodeMissingField && !named {
+	if named := p.h.Get(
+		"X-Error-Field") != ""; named && !about && (code != "" || status < http.StatusBadRequest) || code == petcat.CodeMissingField && !named {
 		p.addf("X-Error-Field is %q for the code %s", p.h.Get("X-Error-Field"), code)
 	}
 	if code == petcat.CodeCategoryInUse && p.h.Get("Retry-After") != "" {

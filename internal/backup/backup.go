@@ -265,7 +265,8 @@ func (f *File) compare(ctx context.Context) (findings []string, err error) {
 	maps.Copy(both, written)
 	for _, table := range slices.Sorted(maps.Keys(both)) {
 		if now, was := computed[table], written[table]; now != was {
-			findings = append(findings, fmt.Sprintf("%s: the rows have changed since the backup (%d now, %d then)", table, now.rows, was.rows))
+			findings = append(findings, fmt.Sprintf(
+				"%s: the rows have changed since the backup (%d now, %d then)", table, now.rows, was.rows))
 		}
 	}
 	return findings, nil

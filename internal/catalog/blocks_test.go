@@ -87,7 +87,8 @@ func TestListEndsWithABlock(t *testing.T) {
 	} {
 		page := s.Page(p.after, p.limit)
 		if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, p.want) || page.Next != p.next {
-			t.Errorf("page of %d after %d: got %d categories and next %d, want %d and %d", p.limit, p.after, len(got), page.Next, len(p.want), p.next)
+			t.Errorf(
+				"page of %d after %d: got %d categories and next %d, want %d and %d", p.limit, p.after, len(got), page.Next, len(p.want), p.next)
 		}
 	}
 	for id, want := range map[petcat.CategoryID]bool{10: true, 15: false, 20: true, 25: false, 30: false} {

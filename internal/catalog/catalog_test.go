@@ -423,7 +423,8 @@ func TestBlocksStaySmall(t *testing.T) {
 func TestLoadAfterDeletions(t *testing.T) {
 	gone := petcat.RevisedCategory{Category: petcat.Category{ID: 2}, Revision: 100, Deleted: true}
 	c := catalog.New("d")
-	if err := c.Load(t.Context(), each{categories: []petcat.RevisedCategory{revised(1, "a", nil), gone, revised(3, "c", nil)}}); err != nil {
+	if err := c.Load(t.Context(), each{categories: []petcat.RevisedCategory{revised(1,
+		"a", nil), gone, revised(3, "c", nil)}}); err != nil {
 		t.Fatal(err)
 	}
 	s := current(t, c)

@@ -209,7 +209,8 @@ func (r *Replica) finished(err error, newest petcat.Revision, sent clock.Reading
 	switch {
 	case r.life.Err() != nil:
 	case was == nil && err != nil:
-		r.o.Logger.ErrorContext(r.life, "freshness query failed; lists are served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
+		r.o.Logger.ErrorContext(r.life,
+			"freshness query failed; lists are served from memory", "max_staleness", r.o.MaxStaleness, "error", err)
 	case was != nil && err == nil:
 		r.o.Logger.InfoContext(r.life, "freshness query succeeded again")
 	}

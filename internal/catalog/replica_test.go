@@ -126,7 +126,8 @@ func took(t *testing.T, want time.Duration, fn func()) {
 
 // A server that cannot read the list does not start with an empty list.
 func TestLoadFails(t *testing.T) {
-	f := catalog.NewReplica(t.Context(), catalog.New("d"), catalog.ReplicaOptions{Feed: &feed{}, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler)})
+	f := catalog.NewReplica(t.Context(), catalog.New(
+		"d"), catalog.ReplicaOptions{Feed: &feed{}, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler)})
 	defer f.Close()
 	if err := f.Load(t.Context(), &feed{fail: errDown}); !errors.Is(err, errDown) {
 		t.Errorf("Load returned %v", err)
@@ -367,7 +368,8 @@ func TestNewestRevisionIsKnown(t *testing.T) {
 			before := f.asked.Load()
 			s, age, err := c.Current(t.Context(), step.newest)
 			if err != nil || age != 0 || s.Count() != step.count || f.asked.Load()-before != step.queries {
-				t.Errorf("%s: got %d categories, %s old, %v, after %d queries; want %d after %d", step.name, s.Count(), age, err, f.asked.Load()-before, step.count, step.queries)
+				t.Errorf(
+					"%s: got %d categories, %s old, %v, after %d queries; want %d after %d", step.name, s.Count(), age, err, f.asked.Load()-before, step.count, step.queries)
 			}
 		}
 	})

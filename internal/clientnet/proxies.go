@@ -55,7 +55,8 @@ func (p *Proxies) Client(remoteAddr string, h http.Header) netip.Addr {
 		hop, ok := parseHop(text)
 		if !ok {
 			p.warn.Do(func() {
-				p.logger.Warn("trusted proxy sent an invalid client address, so its clients count as one; configure it to send IP addresses in X-Forwarded-For", "proxy", client)
+				p.logger.Warn(
+					"trusted proxy sent an invalid client address, so its clients count as one; configure it to send IP addresses in X-Forwarded-For", "proxy", client)
 			})
 			break
 		}

@@ -14,7 +14,8 @@ import (
 func TestClient(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	proxies := clientnet.NewProxies([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}, slog.New(slog.NewTextHandler(&log, nil)))
+	proxies := clientnet.NewProxies([]netip.Prefix{netip.MustParsePrefix(
+		"127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}, slog.New(slog.NewTextHandler(&log, nil)))
 	const proxy = "127.0.0.1:1234"
 	check := func(name string, p *clientnet.Proxies, remote string, headers []string, want string) {
 		t.Helper()

@@ -20,17 +20,20 @@ func TestAccounts(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	b.Get("accounts").Want(http.StatusOK, "There are no accounts yet.")
-	b.Post("accounts", "name", "acme <b>", "plan", "enterprise", "per_minute", "5,000", "per_day", "2000000").WantGoesTo("accounts/acct_1?done=account")
+	b.Post(
+		"accounts", "name", "acme <b>", "plan", "enterprise", "per_minute", "5,000", "per_day", "2000000").WantGoesTo("accounts/acct_1?done=account")
 	s.WantAudited("operator ada", "account.create", "acct_1")
 	b.Get("accounts/acct_1?done=account").Want(http.StatusOK, "acme <b>", "Enterprise", "2,000,000", "The account was created.")
 
 	b.Post("accounts", "name", " ", "plan", "free").Want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
 	b.Post("accounts", "name", "acme <b>", "plan", "free").Want(http.StatusBadRequest, "already", `value="acme <b>"`)
-	b.Post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`)
+	b.Post(
+		"accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`)
 
 	b.Post("accounts/acct_1/plan", "plan", "pro").WantGoesTo("accounts/acct_1?done=plan")
 	s.WantAudited("operator ada", "account.set_plan", "acct_1")
-	b.Post("accounts/acct_1/plan", "plan", "enterprise", "per_minute", "lots", "per_day", "70").Want(http.StatusBadRequest, `value="enterprise" selected`, `value="lots"`, `value="70"`)
+	b.Post(
+		"accounts/acct_1/plan", "plan", "enterprise", "per_minute", "lots", "per_day", "70").Want(http.StatusBadRequest, `value="enterprise" selected`, `value="lots"`, `value="70"`)
 	b.Get("accounts/acct_1").Want(http.StatusOK, "10,000")
 	for _, path := range []string{"accounts/acct_2", "accounts/x", "accounts/acct_1/x"} {
 		b.Get(path).Want(http.StatusNotFound)
@@ -60,7 +63,8 @@ func TestKeys(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	s.Account("acme")
-	p := b.Post("accounts/acct_1/keys", "label", "backend", "expires", "2027-12-31", "read_only", "yes").Want(http.StatusOK, "It is shown once")
+	p := b.Post(
+		"accounts/acct_1/keys", "label", "backend", "expires", "2027-12-31", "read_only", "yes").Want(http.StatusOK, "It is shown once")
 	if p.Header.Get("Cache-Control") != "no-store" {
 		t.Error("the page with a secret may be stored")
 	}
@@ -74,10 +78,12 @@ func TestKeys(t *testing.T) {
 		b.Get(path).Want(http.StatusOK, "backend").Lacks(secret)
 	}
 	b.Get("accounts/acct_1").Want(http.StatusOK, `<details class="create">`)
-	b.Post("accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
+	b.Post(
+		"accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
 		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // the input is kept
 	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").Want(http.StatusBadRequest, "must be in the future")
-	b.Post("accounts/acct_1/keys", "expires", "0001-01-01").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // the zero time means never
+	b.Post(
+		"accounts/acct_1/keys", "expires", "0001-01-01").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // the zero time means never
 
 	p = b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
 	s.WantAudited("operator ada", "key.rotate", "key_1")
@@ -85,7 +91,8 @@ func TestKeys(t *testing.T) {
 	s.wantKey(successor, petcat.KeyActive)
 	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusBadRequest, "was rotated already")
 	b.Post("keys/key_2/rotate", "overlap", "24").Want(http.StatusBadRequest)
-	b.Post("keys/key_2/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_2 without an overlap?", "<bdi>acme</bdi> (<code>acct_1", "<dd>never</dd>", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
+	b.Post(
+		"keys/key_2/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_2 without an overlap?", "<bdi>acme</bdi> (<code>acct_1", "<dd>never</dd>", `action="/console/keys/key_2/rotate?overlap=0s&sure=yes"`)
 	s.wantKey(successor, petcat.KeyActive)
 	b.Get("keys/key_1").Want(http.StatusOK, "key_2").Lacks("Rotate the key")
 	s.Clock.Advance(24 * time.Hour)
@@ -163,9 +170,11 @@ func TestCategories(t *testing.T) {
 	s.WantAudited("operator ada", "category.update", "category_1")
 	b.Get("categories/1").Want(http.StatusOK, "Hounds").Lacks("Loyal")
 	// A page opened before the change reports it, and keeps the input.
-	p := b.Post("categories/1", "version", shown, "name", "Wolves").Want(http.StatusBadRequest, `its name is now "Hounds"`, `value="Wolves"`)
+	p := b.Post(
+		"categories/1", "version", shown, "name", "Wolves").Want(http.StatusBadRequest, `its name is now "Hounds"`, `value="Wolves"`)
 	b.Get("categories/1").Want(http.StatusOK, "Hounds")
-	b.Post("categories/1", "version", versionOf(t, p), "name", strings.Repeat("x", 1001), "description", "a long text").Want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
+	b.Post(
+		"categories/1", "version", versionOf(t, p), "name", strings.Repeat("x", 1001), "description", "a long text").Want(http.StatusBadRequest, "at most 1000 characters", ">\na long text<")
 	// Text that only the browser rewrote stays unchanged.
 	name, description := " sp ", "a\r\nb\rc"
 	odd, err := petcat.ParseNewCategory(&name, &description)
@@ -190,7 +199,8 @@ func TestCategories(t *testing.T) {
 	pagetest.Must(t, err)
 	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{Account: s.Account("acme").ID, New: pet})
 	pagetest.Must(t, err)
-	b.Post("categories/3/delete").Want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category \u2068Cats\u2069?")
+	b.Post(
+		"categories/3/delete").Want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category \u2068Cats\u2069?")
 }
 
 func TestAudit(t *testing.T) {
@@ -206,7 +216,8 @@ func TestAudit(t *testing.T) {
 	b.Get("audit?actor=operator+ada").Want(http.StatusOK, "operator.sign_in").Lacks("account.create")
 	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", "label: \u2068made before\u2069").Lacks("account.create")
 	b.Get("audit?about=shop+6").Want(http.StatusOK, "key.create", "account.create").Lacks("acct_8")
-	b.Get("audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
+	b.Get(
+		"audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
 }
 
 // TestTopAccounts: accounts are sorted by today's requests or rejections.
@@ -272,8 +283,10 @@ func TestPlanRequests(t *testing.T) {
 	b.Get("requests").Want(http.StatusOK, "shop 1", "from Free to Pro", "we grow")
 	b.Post("requests/1/approve").WantGoesTo("requests?done=approved")
 	s.WantAudited("operator ada", "account.set_plan", "acct_1")
-	b.Post("requests/2/approve", "request", "2").Want(http.StatusBadRequest, `data-field="per_minute">The enterprise plan needs both numbers`)
-	b.Post("requests/2/approve", "request", "2", "per_minute", "x", "per_day", "70").Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`, `value="70"`)
+	b.Post(
+		"requests/2/approve", "request", "2").Want(http.StatusBadRequest, `data-field="per_minute">The enterprise plan needs both numbers`)
+	b.Post(
+		"requests/2/approve", "request", "2", "per_minute", "x", "per_day", "70").Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`, `value="70"`)
 	b.Post("requests/2/approve", "request", "2", "per_minute", "5,000", "per_day", "70000").WantGoesTo("requests?done=approved")
 	b.Post("requests/3/decline").WantGoesTo("requests?done=declined")
 	b.Post("requests/3/approve").Want(http.StatusBadRequest, "The plan request 3 was declined already.")
@@ -304,7 +317,7 @@ func (s *service) stage() {
 }
 
 // ids matches the ids in paths.
-var ids = regexp.MustCompile(`[a-z]*_?[0-9]+|cleo`) //nolint:gochecknoglobals // a constant
+var ids = regexp.MustCompile(`[a-z]*_?[0-9]+|cleo`)
 
 // TestOnce: every form that is sent twice makes its change once. The second time, the answer leads to
 // the page of the result.
@@ -442,10 +455,12 @@ func TestOverview(t *testing.T) {
 	}
 	b.Get("").Want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
 		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
-	b.Get("history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"rejected":3,"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},"p50":2500000,"p99":50000000,"unhealthy":["store"]`)
+	b.Get(
+		"history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"rejected":3,"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},"p50":2500000,"p99":50000000,"unhealthy":["store"]`)
 }
 
 func TestOverviewOfSeveralNodes(t *testing.T) {
 	s := start(t, func(o *Options) { o.Nodes = func() []petcat.Node { return make([]petcat.Node, 3) } })
-	s.admin().Get("").Want(http.StatusOK, "in the last hour, on this node", "requests on all 3 nodes, by the hour", "in force, on all nodes")
+	s.admin().Get(
+		"").Want(http.StatusOK, "in the last hour, on this node", "requests on all 3 nodes, by the hour", "in force, on all nodes")
 }

@@ -54,7 +54,8 @@ func TestSessionEndKeepsForms(t *testing.T) {
 	b := s.admin()
 	form := []string{"name", "Dogs", "description", "Loyal,\nand \"hungry\" <b>", "once", "a1"}
 	s.Clock.Advance(petcat.SessionIdle)
-	b.Post("categories", form...).Want(http.StatusForbidden, "Your session has ended", "Nothing was changed", `action="/console/categories"`,
+	b.Post(
+		"categories", form...).Want(http.StatusForbidden, "Your session has ended", "Nothing was changed", `action="/console/categories"`,
 		`name="name" value="Dogs"`, `name="once" value="a1"`, "value=\"Loyal,\nand \"hungry\" <b>\"")
 	b.Post("keys/key_1/rotate?overlap=0s").Want(http.StatusForbidden, `action="/console/keys/key_1/rotate"`, `name="overlap" value="0s"`)
 	b.Post("find", "q", "pck_live_x").WantGoesTo("sign-in")
@@ -96,7 +97,8 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	for i := range pages.FailuresPerMinute {
 		wrong := []string{"", "x", strings.Repeat("a", 32)}[i%3]
 		// Without trusted proxies, X-Forwarded-For is ignored.
-		b.Do(http.MethodPost, "sign-in", pagetest.Form("token", wrong), "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)).Want(http.StatusForbidden, "not whole")
+		b.Do(http.MethodPost,
+			"sign-in", pagetest.Form("token", wrong), "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", i)).Want(http.StatusForbidden, "not whole")
 	}
 	b.Post("sign-in", "token", "x").Want(http.StatusTooManyRequests, "wait a minute")
 	if logged := strings.Count(s.Log.String(), "sign-in failed"); logged != pages.FailuresPerMinute || !strings.Contains(s.Log.String(), "address=127.0.0.1") {
@@ -281,13 +283,15 @@ func TestViewer(t *testing.T) {
 	for _, path := range []string{
 		"", "accounts", "accounts?sort=requests", "requests", "accounts/acct_1", "accounts/acct_1/usage", "usage", "keys/key_1", "bans", "bans?all=yes", "categories", "categories/1", "audit", "settings", "nodes", "operators", "backups",
 	} {
-		b.Get(path).Want(http.StatusOK).Lacks("New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
+		b.Get(path).Want(http.StatusOK).Lacks(
+			"New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
 	}
 	for _, path := range []string{"accounts/acct_1/close", "keys/key_1/revoke", "categories/1/delete", "operators/cleo/remove"} {
 		b.Get(path).Want(http.StatusForbidden, "A viewer cannot change anything")
 	}
 	for _, path := range changes() {
-		b.Post(path, "name", "x", "plan", "pro", "typed", "acme", "overlap", "1h").Want(http.StatusForbidden, "A viewer cannot change anything")
+		b.Post(path,
+			"name", "x", "plan", "pro", "typed", "acme", "overlap", "1h").Want(http.StatusForbidden, "A viewer cannot change anything")
 	}
 	if got := s.LastAudit(); got.Sequence != before+2 || got.Action != "operator.sign_in" { // after creating the operator
 		t.Errorf("the last audit entry is %+v", got)

@@ -28,7 +28,8 @@ func TestUsage(t *testing.T) {
 	}
 	pagetest.Must(t, s.Store.AddUsage(t.Context(), batch))
 
-	b.Get("accounts/acct_1/usage").Want(http.StatusOK, "<strong>2,001</strong>", "14 Mar 2027, 11:00", "14 Mar 2027, 07:00", "2.5 MB").Lacks("11 Mar 2027, 00:00")
+	b.Get(
+		"accounts/acct_1/usage").Want(http.StatusOK, "<strong>2,001</strong>", "14 Mar 2027, 11:00", "14 Mar 2027, 07:00", "2.5 MB").Lacks("11 Mar 2027, 00:00")
 	b.Get("accounts/acct_1/usage?by=day").Want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00")
 	b.Get("accounts/acct_1/usage?by=day&from=2027-03-01&to=2027-03-12").Want(http.StatusOK, "<strong>1,002</strong>", `value="2027-03-12"`)
 	for days, problem := range map[string]string{
@@ -53,7 +54,8 @@ func TestUsage(t *testing.T) {
 	}
 
 	hour := func(h int) int64 { return time.Date(2027, 3, 14, h, 0, 0, 0, time.UTC).Unix() }
-	b.Get("accounts/acct_1/usage.json?by=hour").Want(http.StatusOK, fmt.Sprintf(`{"from":%d,"periods":[[%d,1001,15,2],[%d,1000,15,2]],"step":3600,"to":%d}`,
+	b.Get(
+		"accounts/acct_1/usage.json?by=hour").Want(http.StatusOK, fmt.Sprintf(`{"from":%d,"periods":[[%d,1001,15,2],[%d,1000,15,2]],"step":3600,"to":%d}`,
 		hour(-12), hour(7), hour(11), pagetest.Noon.Unix()))
 	b.Get("usage.json?by=hour&from=2027-03-14&to=9999-12-31").Want(http.StatusOK, fmt.Sprintf(`"to":%d}`, pagetest.Noon.Unix()))
 	b.Get("usage?by=day").Want(http.StatusOK, "Usage of all accounts")

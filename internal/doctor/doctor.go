@@ -103,11 +103,12 @@ func Examine(ctx context.Context, o Options) []Finding {
 func Worst(findings []Finding) Status {
 	worst := OK
 	for _, f := range findings {
-		switch {
-		case f.Status == Problem:
+		switch f.Status {
+		case Problem:
 			return Problem
-		case f.Status == Warning:
+		case Warning:
 			worst = Warning
+		default:
 		}
 	}
 	return worst

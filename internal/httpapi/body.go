@@ -190,7 +190,8 @@ func malformed(body []byte, err error) error {
 	case bytes.HasPrefix(body, []byte("\ufeff")):
 		message = "the body begins with a byte order mark; send the JSON text without it"
 	case located:
-		if rest := body[min(syntax.ByteOffset, int64(len(body))):]; bytes.HasPrefix(rest, []byte("'")) || bytes.HasPrefix(rest, []byte("“")) {
+		if rest := body[min(syntax.ByteOffset, int64(len(body))):]; bytes.HasPrefix(rest, []byte(
+			"'")) || bytes.HasPrefix(rest, []byte("“")) {
 			message = `JSON names and strings must be in double quotes, such as {"name": "dog"}`
 		}
 		message += " (near byte " + strconv.FormatInt(syntax.ByteOffset, 10) + ")"

@@ -62,7 +62,8 @@ func (s *Server) getCategory(e *exchange) error {
 	}
 	object, etag, found := list.Category(id)
 	if !found && age > 0 {
-		return petcat.Errorf(petcat.CodeServiceUnavailable, "the database is unavailable, and the cached list may lack this category; retry later")
+		return petcat.Errorf(petcat.CodeServiceUnavailable,
+			"the database is unavailable, and the cached list may lack this category; retry later")
 	}
 	if !found {
 		return petcat.NoSuchCategory()
@@ -199,13 +200,15 @@ func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Ca
 func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
 	list, age, err := s.options.Catalog.Current(e.r.Context(), e.Decision.Newest)
 	if err == nil && age > 0 {
-		err = petcat.Errorf(petcat.CodeServiceUnavailable, "the database is unavailable, so If-Match and If-None-Match cannot be checked; retry later")
+		err = petcat.Errorf(petcat.CodeServiceUnavailable,
+			"the database is unavailable, so If-Match and If-None-Match cannot be checked; retry later")
 	}
 	return list, err
 }
 
 func preconditionFailed() *petcat.Error {
-	return petcat.Errorf(petcat.CodePreconditionFailed, "the current ETag does not meet If-Match or If-None-Match; read the resource again, then decide")
+	return petcat.Errorf(petcat.CodePreconditionFailed,
+		"the current ETag does not meet If-Match or If-None-Match; read the resource again, then decide")
 }
 
 // create handles a POST that creates a resource. save stores the resource. It returns its JSON, and

@@ -161,7 +161,8 @@ func TestRejectedBody(t *testing.T) {
 				if c.key {
 					key = goodKey
 				}
-				_, err := fmt.Fprintf(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, c.length)
+				_, err := fmt.Fprintf(conn,
+					"POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, c.length)
 				must(t, err)
 				_, err = conn.Write(make([]byte, c.sends))
 				must(t, err)
@@ -180,7 +181,8 @@ func TestRejectedBody(t *testing.T) {
 func TestChunkedBodyClosesConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := edge{catalog: catalog.New("d")}.dial(t)
-		_, _ = io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+		_, _ = io.WriteString(conn,
+			"POST /v1/categories HTTP/1.1\r\nHost: pets\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		must(t, err)
 		if res.StatusCode != http.StatusUnauthorized || !res.Close {

@@ -34,7 +34,8 @@ func allowing(origins ...string) func(*httpapi.Options) {
 // preflight sends the preflight of a create, as a browser does.
 func (s *service) preflight(path, origin string, changes ...request) *answer {
 	s.t.Helper()
-	changes = append(changes, fromPage(origin), withHeader(asksMethod, "POST"), withHeader("Access-Control-Request-Headers", "authorization,content-type"))
+	changes = append(changes, fromPage(origin), withHeader(asksMethod,
+		"POST"), withHeader("Access-Control-Request-Headers", "authorization,content-type"))
 	return s.do(http.MethodOptions, path, nil, changes...)
 }
 

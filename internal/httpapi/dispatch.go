@@ -112,10 +112,12 @@ func (s *Server) noSuchPath(path string) error {
 		// A prefix is enough: /v1/category and /v1/categories/ are similar to /v1/categories.
 		first, _, _ := strings.Cut(o.Path[1:], "/")
 		if len(segments) > 0 && strings.HasPrefix(segments[0], first[:max(3, 2*len(first)/3)]) {
-			return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; did you mean %s%s? All paths are at /docs", basePath, o.Path)
+			return petcat.Errorf(petcat.CodeNotFound,
+				"there is nothing at this path; did you mean %s%s? All paths are at /docs", basePath, o.Path)
 		}
 	}
-	return petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the API is under %s, its reference at /docs, its OpenAPI document at /openapi.json", basePath)
+	return petcat.Errorf(petcat.CodeNotFound,
+		"there is nothing at this path; the API is under %s, its reference at /docs, its OpenAPI document at /openapi.json", basePath)
 }
 
 // deprecationPage is the section of the reference page that explains deprecation.

@@ -71,5 +71,6 @@ func (busyCreator) CreateCategory(context.Context, petcat.CreateCategory) (petca
 type awayCreator struct{ httpapi.Store }
 
 func (awayCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "nothing can be stored").WithCause(errors.New("disk on fire"))
+	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable,
+		"nothing can be stored").WithCause(errors.New("disk on fire"))
 }

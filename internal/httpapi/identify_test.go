@@ -139,7 +139,8 @@ func TestKeyStates(t *testing.T) {
 
 func TestFailedCredentials(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) {
-		o.TrustedProxies = clientnet.NewProxies([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}, o.Logger)
+		o.TrustedProxies = clientnet.NewProxies([]netip.Prefix{netip.MustParsePrefix(
+			"127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}, o.Logger)
 	})
 	key, _ := s.key(s.account("acme", petcat.Pro))
 	end := noon.Truncate(time.Minute).Add(time.Minute)

@@ -32,7 +32,8 @@ func (e *exchange) page() (p page, err error) {
 		return page{limit: defaultPage}, nil
 	}
 	if p.query, err = url.ParseQuery(e.r.URL.RawQuery); err != nil {
-		return p, petcat.Errorf(petcat.CodeInvalidField, "the query of the URL cannot be read; percent-encode the names and values of its parameters, and separate them with &")
+		return p, petcat.Errorf(petcat.CodeInvalidField,
+			"the query of the URL cannot be read; percent-encode the names and values of its parameters, and separate them with &")
 	}
 	limit, err := p.parameter("limit", 1, petcat.MaxPage, defaultPage)
 	if err != nil {
@@ -52,7 +53,8 @@ func (p page) parameter(name string, least, most, byDefault int64) (int64, error
 	}
 	n, err := strconv.ParseInt(values[0], 10, 64)
 	if err != nil || n < least || n > most || len(values) > 1 {
-		return 0, petcat.Errorf(petcat.CodeInvalidField, "the query parameter %s must be one whole number from %d to %d", name, least, most).In(name)
+		return 0, petcat.Errorf(petcat.CodeInvalidField,
+			"the query parameter %s must be one whole number from %d to %d", name, least, most).In(name)
 	}
 	return n, nil
 }

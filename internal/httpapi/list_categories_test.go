@@ -52,7 +52,8 @@ func TestListCategoriesEncodings(t *testing.T) {
 	for i := range 192 {
 		description := strings.Repeat("x", 3000)
 		many = append(many, petcat.RevisedCategory{
-			Category: petcat.Category{ID: petcat.CategoryID(i + 1), Name: fmt.Sprint("cat ", i), Description: &description}, Revision: petcat.Revision(i + 1),
+			Category: petcat.Category{ID: petcat.CategoryID(i + 1), Name: fmt.Sprint(
+				"cat ", i), Description: &description}, Revision: petcat.Revision(i + 1),
 		})
 	}
 	s.catalog.Apply(many)

@@ -147,7 +147,8 @@ func TestListPetsAndOrders(t *testing.T) {
 			t.Errorf("%s: %v in %d pages, want %v in %d", c.path, walked, pages, c.want, c.pages)
 		}
 	}
-	wantHeader(t, s.do("GET", "/v1/pets?limit=2&category_id=1", nil, withKey(key)), "Link", `</v1/pets?category_id=1&limit=2&after=3>; rel="next"`)
+	wantHeader(t, s.do(
+		"GET", "/v1/pets?limit=2&category_id=1", nil, withKey(key)), "Link", `</v1/pets?category_id=1&limit=2&after=3>; rel="next"`)
 	for _, path := range []string{"/v1/pets?limit=0", "/v1/pets?after=x", "/v1/pets?category_id=0", "/v1/pets?category_id=1&category_id=2", "/v1/store/orders?limit=1001"} {
 		wantError(t, s.do("GET", path, nil, withKey(key)), 400, petcat.CodeInvalidField)
 	}
@@ -166,7 +167,8 @@ func TestSunset(t *testing.T) {
 		wantHeader(t, a, "Deprecation", "@1795305600") // 2026-11-22
 		wantHeader(t, a, "Sunset", "Tue, 30 Nov 2027 00:00:00 GMT")
 		wantHeader(t, a, "X-Stability", "experimental")
-		wantHeader(t, a, "Link", `</docs#deprecation>; rel="deprecation"; type="text/html", </docs#deprecation>; rel="sunset"; type="text/html"`)
+		wantHeader(t, a,
+			"Link", `</docs#deprecation>; rel="deprecation"; type="text/html", </docs#deprecation>; rel="sunset"; type="text/html"`)
 		return a
 	}
 	if a := get("1", 200); string(a.body) != string(created.body) {

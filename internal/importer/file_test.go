@@ -110,7 +110,8 @@ func TestRead(t *testing.T) {
 		})
 	}
 	broken := errors.New("input/output error")
-	if _, _, err := importer.Read(io.MultiReader(strings.NewReader("name\na\n"), iotest.ErrReader(broken)), importer.CSV, false); !errors.Is(err, broken) {
+	if _, _, err := importer.Read(io.MultiReader(strings.NewReader(
+		"name\na\n"), iotest.ErrReader(broken)), importer.CSV, false); !errors.Is(err, broken) {
 		t.Errorf("read error: %v", err)
 	}
 }

@@ -58,7 +58,8 @@ func TestLines(t *testing.T) {
 	secret := petcat.NewSecret("hunter2")
 	write := func(l *logging.Log) {
 		l.Debug("hidden")
-		l.With("with", "x").Error("failed", "error", errors.New("line\r\ntwo \x1b[31m"), "account", petcat.AccountID(7), "database", secret, "all", []any{secret})
+		l.With(
+			"with", "x").Error("failed", "error", errors.New("line\r\ntwo \x1b[31m"), "account", petcat.AccountID(7), "database", secret, "all", []any{secret})
 	}
 	if got := written(logging.Text, write); !strings.HasSuffix(got, ` level=ERROR msg=failed with=x error="line\r\ntwo \x1b[31m" account=acct_7 database=[redacted] all=[[redacted]]`+"\n") {
 		t.Errorf("text: %s", got)
@@ -157,7 +158,8 @@ func TestLost(t *testing.T) {
 
 func access() *logging.Access {
 	return &logging.Access{
-		At: time.Date(2026, 3, 14, 12, 0, 18, 123_456_000, time.FixedZone("east", 3600)), RequestID: "0A1B2C3D-7", Method: "POST", Path: "/v1/categories",
+		At: time.Date(2026, 3, 14, 12, 0, 18, 123_456_000, time.FixedZone(
+			"east", 3600)), RequestID: "0A1B2C3D-7", Method: "POST", Path: "/v1/categories",
 		Operation: "createCategory", Deprecated: true, Status: 429, Code: "rate_limit_exceeded", Account: 12, Key: 34,
 		Address: netip.MustParseAddr("2001:db8::7"), Duration: 1234567 * time.Nanosecond, Bytes: 99,
 	}

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"petcat/internal/web"
-
 	"petcat"
+	"petcat/internal/web"
 )
 
 // Exchange is a request and its response.

@@ -30,7 +30,8 @@ func TestKeys(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")
 	b := signIn(s, a)
-	p := b.Post("keys", "label", "back <b>", "expires", "2027-12-31", "read_only", "yes").Want(http.StatusOK, "The new key key_1", "It is shown once")
+	p := b.Post(
+		"keys", "label", "back <b>", "expires", "2027-12-31", "read_only", "yes").Want(http.StatusOK, "The new key key_1", "It is shown once")
 	secret := p.Secret()
 	s.WantAudited("customer acct_1", "key.create", "key_1")
 	k := find(s, 1)
@@ -48,9 +49,11 @@ func TestKeys(t *testing.T) {
 	b.Post("keys/key_1", "label", "front", "expires", "2027-12-31").WantGoesTo("keys/key_1?done=edited")
 	s.WantAudited("customer acct_1", "key.edit", "key_1")
 	b.Get("keys/key_1?done=edited").Want(http.StatusOK, "The key was changed.", "front", `value="2027-12-31"`)
-	b.Post("keys/key_1", "label", "front", "expires", "2027-01-01").Want(http.StatusBadRequest, "must be in the future", `value="2027-01-01"`)
+	b.Post(
+		"keys/key_1", "label", "front", "expires", "2027-01-01").Want(http.StatusBadRequest, "must be in the future", `value="2027-01-01"`)
 
-	b.Post("keys/key_1/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_1 without an overlap?", "<dd>front</dd>", "overlap=0s&sure=yes")
+	b.Post(
+		"keys/key_1/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_1 without an overlap?", "<dd>front</dd>", "overlap=0s&sure=yes")
 	b.Post("keys/key_1/rotate", "overlap", "721h").Want(http.StatusBadRequest, "from 0 to 30 days")
 	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "The new key key_3", "15 Mar 2027, 12:00").Secret()
 	s.WantAudited("customer acct_1", "key.rotate", "key_1")
@@ -228,7 +231,8 @@ func TestPlanRequests(t *testing.T) {
 		b.Post("plan", "plan", "pro", "note", "we grow\n<b>").WantGoesTo("?done=asked")
 	}
 	s.WantAudited("customer acct_1", "plan_request.create", "acct_1")
-	b.Get("?done=asked").Want(http.StatusOK, "Your request was sent.", "You asked for the Pro plan", "we grow\n<b>").Lacks("Ask for this plan")
+	b.Get(
+		"?done=asked").Want(http.StatusOK, "Your request was sent.", "You asked for the Pro plan", "we grow\n<b>").Lacks("Ask for this plan")
 	b.Post("plan", "plan", "business").Want(http.StatusBadRequest, "is waiting for an answer already")
 	_, err := s.Store.DeclinePlanRequest(t.Context(), petcat.By(pagetest.CLI), 1)
 	pagetest.Must(t, err)

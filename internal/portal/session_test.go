@@ -20,7 +20,8 @@ func TestSignIn(t *testing.T) {
 	for _, path := range []string{"", "usage", "usage.json", "keys/key_1", "nowhere"} {
 		b.Get(path).WantGoesTo("sign-in")
 	}
-	b.Post("keys", "label", "mine").Want(http.StatusForbidden, "Your session has ended", `action="/account/keys"`, `name="label" value="mine"`)
+	b.Post(
+		"keys", "label", "mine").Want(http.StatusForbidden, "Your session has ended", `action="/account/keys"`, `name="label" value="mine"`)
 	b.Get("sign-in").Want(http.StatusOK, "Your petcat account")
 
 	token := s.Link(petcat.Subject{Account: a.ID})
@@ -38,7 +39,8 @@ func TestSignIn(t *testing.T) {
 	}
 	s.WantAudited("customer acct_1", "account.sign_in", "acct_1")
 	page := b.Get("").Want(http.StatusOK, "acme", "Free plan", "You have no keys yet.")
-	if got := page.Header.Get("Content-Security-Policy"); !strings.HasPrefix(got, "default-src 'none'; script-src 'self';") || page.Header.Get("Cache-Control") != "no-store" {
+	if got := page.Header.Get(
+		"Content-Security-Policy"); !strings.HasPrefix(got, "default-src 'none'; script-src 'self';") || page.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the page may do %s", got)
 	}
 	s.Browser().Post("sign-in", "token", token).Want(http.StatusForbidden, "used already")
@@ -180,6 +182,7 @@ func TestSecure(t *testing.T) {
 func TestStoreOutage(t *testing.T) {
 	s := start(t, func(o *Options) { o.Sessions = away{o.Sessions} })
 	b := s.Browser()
-	b.Do(http.MethodGet, "", "", "Cookie", "petcat-account-d1="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
+	b.Do(http.MethodGet,
+		"", "", "Cookie", "petcat-account-d1="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
 	b.Post("sign-in", "token", strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
 }

@@ -51,7 +51,8 @@ func (s *DB) Backup(ctx context.Context, to store.Copy) error {
 	return translate(s.longRead(ctx, pgx.RepeatableRead, func(tx pgx.Tx) error {
 		version, err := schemaVersion(ctx, tx)
 		if known := len(migrations()); err == nil && version > known {
-			err = petcat.Unusablef(nil, "the database was migrated by a newer petcat (its schema is %d, this program knows %d); make the backup with that version or later", version, known)
+			err = petcat.Unusablef(nil,
+				"the database was migrated by a newer petcat (its schema is %d, this program knows %d); make the backup with that version or later", version, known)
 		}
 		if err != nil {
 			return err
@@ -109,7 +110,8 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 		return err
 	}
 	if !empty {
-		return petcat.Unusablef(nil, "the database already contains data; choose an empty database (--database) or a new data directory (--data)")
+		return petcat.Unusablef(nil,
+			"the database already contains data; choose an empty database (--database) or a new data directory (--data)")
 	}
 	if err := checkUnused(t); err != nil {
 		return err
@@ -146,7 +148,8 @@ func checkUnused(t *store.Tx) error {
 func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) error {
 	into, err := c.Prepare(ctx, "", `SELECT `+strings.Join(table.Columns, ", ")+` FROM `+table.Name)
 	if state := sqlState(err); state == "42P01" || state == "42703" { // no such table, or column
-		return petcat.Unusablef(err, "the backup was made by a newer petcat (its table %s has data that this program does not know); use that version or later", table.Name)
+		return petcat.Unusablef(err,
+			"the backup was made by a newer petcat (its table %s has data that this program does not know); use that version or later", table.Name)
 	}
 	if err == nil && table.Name != "audit" { // empty, and a trigger forbids DELETE
 		_, err = c.Exec(ctx, `DELETE FROM `+table.Name)

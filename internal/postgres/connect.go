@@ -76,7 +76,8 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	// With a second @ the end of the password is ambiguous. The text after the first @ may belong
 	// to it, and must not appear in messages as the name of a host.
 	if strings.Count(address.Reveal(), "@") > 1 {
-		return nil, petcat.Unusablef(nil, "the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
+		return nil, petcat.Unusablef(nil,
+			"the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
 	}
 	pool, err := pgxpool.ParseConfig(address.Reveal())
 	if _, notURL := url.Parse(address.Reveal()); notURL != nil {
@@ -85,7 +86,8 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 		// A parameter, a variable or a file that one of them names is wrong. The driver's error
 		// names it after the URL.
 		text := err.Error()
-		return nil, petcat.Unusablef(nil, "a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
+		return nil, petcat.Unusablef(nil,
+			"a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
 			text[strings.LastIndex(text, "`: ")+len("`: "):])
 	}
 	config := pool.ConnConfig

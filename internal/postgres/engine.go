@@ -72,7 +72,9 @@ func try(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.
 
 // once runs fn with a connection if the breaker lets it through, and reports the result to the
 // breaker. ctx is the caller's context.
-func once(ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error)) (answered bool, err error) {
+func once(
+	ctx context.Context, b *breaker, p pool, fn func(context.Context, *pgx.Conn) (answered bool, err error),
+) (answered bool, err error) {
 	if err := b.enter(); err != nil {
 		return false, &connError{err, unreachable}
 	}

@@ -148,13 +148,15 @@ func translate(err error, doing string) error {
 	}
 	wrapped := fmt.Errorf("postgres: %s: %w", doing, err)
 	if maybeCommitted(err) {
-		return store.Unavailable("the database did not respond, and the change may have been made; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, wrapped))
+		return store.Unavailable(
+			"the database did not respond, and the change may have been made; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, wrapped))
 	}
 	switch sqlState(err) {
 	case "XX001", "XX002":
 		wrapped = petcat.Unusablef(wrapped, "the database is damaged; stop petcat and restore a backup")
 	case "26000", "42P05":
-		wrapped = petcat.Unusablef(wrapped, "a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
+		wrapped = petcat.Unusablef(wrapped,
+			"a pooler does not support prepared statements; add default_query_exec_mode=exec to the database URL")
 	}
 	if severityOf(err) == statement {
 		return wrapped
@@ -182,11 +184,14 @@ func explain(err error, where string) error {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection):
 		return explain(&pgconn.PgError{Code: "25006", Message: said}, where)
 	case certificate:
-		return petcat.TemporarilyUnusablef(err, "the database server at %s presents an invalid certificate (%s); renew it, or check the address and its sslrootcert", where, said)
+		return petcat.TemporarilyUnusablef(err,
+			"the database server at %s presents an invalid certificate (%s); renew it, or check the address and its sslrootcert", where, said)
 	case state != "" && rejected != statement:
-		return petcat.Unusablef(err, "the database server at %s rejects the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
+		return petcat.Unusablef(err,
+			"the database server at %s rejects the connection (%s, SQLSTATE %s); check the address and its parameters", where, said, state)
 	case rejected != statement:
-		return petcat.TemporarilyUnusablef(err, "the database server at %s cannot be reached (%s); start it, or check the address", where, said)
+		return petcat.TemporarilyUnusablef(err,
+			"the database server at %s cannot be reached (%s); start it, or check the address", where, said)
 	default:
 		return err
 	}

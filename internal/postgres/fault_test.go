@@ -99,7 +99,8 @@ func TestReadsWhileCommitsHang(t *testing.T) {
 	all := calls(t, s)
 	writes := map[string]func() error{"create": all["create"], "change": all["change"]}
 	eventually(t, "create", writes["create"])
-	eventually(t, "connections", func() error { return haveConnections(s, defaultPoolSize+more) }) // a busy machine is slow to make new ones
+	eventually(t,
+		"connections", func() error { return haveConnections(s, defaultPoolSize+more) }) // a busy machine is slow to make new ones
 	network.fail(func(request []byte) fate {
 		if bytes.Contains(request, []byte(commit)) {
 			return hangs
@@ -261,7 +262,8 @@ func TestUnknownOutcomes(t *testing.T) {
 		}
 
 		network.failOne(commit, tt.fate)
-		if _, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		if _, err = s.CreateAccount(t.Context(), petcat.By(
+			"cli:ada"), petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
 			t.Errorf("the account %s: %v, want an unknown outcome", name, err)
 		}
 		if _, err := s.FindAccount(t.Context(), name); (err == nil) != tt.done {

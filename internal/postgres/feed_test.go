@@ -80,7 +80,8 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(plan, "\n"); !strings.Contains(text, "Index Scan") || strings.Contains(text, "Sort") || !strings.Contains(text, "$1") {
+	if text := strings.Join(plan,
+		"\n"); !strings.Contains(text, "Index Scan") || strings.Contains(text, "Sort") || !strings.Contains(text, "$1") {
 		t.Errorf("the cached plan:\n%s", text)
 	}
 }

@@ -107,7 +107,8 @@ func (s *DB) Err() error {
 	if s.history.err == nil {
 		return nil
 	}
-	return store.Unavailable("the database is another one than before, or was restored to an earlier state; start petcat again, so that it reads what is there", s.history.err)
+	return store.Unavailable(
+		"the database is another one than before, or was restored to an earlier state; start petcat again, so that it reads what is there", s.history.err)
 }
 
 // NewestRead implements [store.DB].

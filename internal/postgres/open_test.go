@@ -237,7 +237,8 @@ func TestRejectedServers(t *testing.T) {
 func TestSettingsOfWrites(t *testing.T) {
 	url := server.Server(t).Database(t)
 	for weaker, want := range map[string]string{"off": "on", "local": "on", "remote_write": "on", "on": "on", "remote_apply": "remote_apply"} {
-		server.Server(t).Execute(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = "+weaker+"', current_database()); END $$")
+		server.Server(t).Execute(t, url,
+			"DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = "+weaker+"', current_database()); END $$")
 		usual := newTimeouts(true, 0)
 		s := openAt(t, url, Options{timeouts: &usual})
 		var got, timeout string
@@ -258,7 +259,8 @@ func TestSettingsOfWrites(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT setting, timeout FROM seen").Scan(&got, &timeout); err != nil || got != want || timeout != "2s" {
-				t.Errorf("with %s, key %q: the writer commits with %s and waits for a lock for %s, %v; want %s and 2s", weaker, key, got, timeout, err, want)
+				t.Errorf(
+					"with %s, key %q: the writer commits with %s and waits for a lock for %s, %v; want %s and 2s", weaker, key, got, timeout, err, want)
 			}
 		}
 		closeNow(t, s)

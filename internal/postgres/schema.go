@@ -40,7 +40,8 @@ func migrate(ctx context.Context, conn *pgx.Conn, migrations []string, o Options
 		return err
 	}
 	if version == 0 && o.MustExist {
-		return petcat.Unusablef(nil, "the database at %s contains no petcat data; check the address, give the location of the data with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", place(conn.Config()))
+		return petcat.Unusablef(nil,
+			"the database at %s contains no petcat data; check the address, give the location of the data with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", place(conn.Config()))
 	}
 	tx, err := conn.Begin(ctx)
 	if err != nil {

@@ -80,7 +80,7 @@ func TestCountersClockIsSetBack(t *testing.T) {
 		t.Run(by.String(), func(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, c *scripted) {
 				ahead := &stepped{of: c.clock, by: by}
-				c.counters.clock = ahead
+				c.clock = ahead
 				charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 				for range 3 {
 					s.spend(charge)
@@ -134,7 +134,7 @@ func (s *stepped) Read() clock.Reading {
 // In silence, a node whose clock is behind the counters' clock stays in their minute.
 func TestMemoryStaysInCountersMinute(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
-		c.counters.clock = &stepped{of: c.clock, by: 5 * time.Second}
+		c.clock = &stepped{of: c.clock, by: 5 * time.Second}
 		time.Sleep(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute - 3*time.Second)))
 		charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 		for range 3 {

@@ -9,9 +9,8 @@ package reference
 import (
 	"net/http"
 
-	"petcat/internal/web"
-
 	"petcat"
+	"petcat/internal/web"
 )
 
 // contentSecurityPolicy allows the server's own files, the style attributes that Swagger UI sets (but

@@ -222,7 +222,8 @@ func sizeLimit(dir string) error {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := childCreate(s, "rejected", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || !s.rejected.Load() {
+	if err := childCreate(s,
+		"rejected", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || !s.rejected.Load() {
 		return fmt.Errorf("create on a full disk: %w, want %s and no effect", err, petcat.CodeServiceUnavailable)
 	}
 	limit.Cur = unix.RLIM_INFINITY

@@ -111,7 +111,8 @@ func explain(err error, path string) error {
 		return petcat.TemporarilyUnusablef(err, "%s is locked by another program; try again when that has finished", path)
 	case unwritable:
 		if len(path) > maxPath {
-			return petcat.Unusablef(err, "SQLite cannot open %s, because the path is longer than %d bytes; choose a shorter one with --data (PETCAT_DATA)", path, maxPath)
+			return petcat.Unusablef(err,
+				"SQLite cannot open %s, because the path is longer than %d bytes; choose a shorter one with --data (PETCAT_DATA)", path, maxPath)
 		}
 		return petcat.Unusablef(err, "%s cannot be written (%v); give this user write permission or free some space", path, err)
 	case damaged:

@@ -180,7 +180,8 @@ func (f *File) Integrity() (findings []string, err error) { return integrity(f.C
 
 func integrity(c store.Conn) (findings []string, err error) {
 	const query = `SELECT 'the file is damaged: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
-		UNION ALL SELECT format('%s: row %d refers to a row of %s that does not exist', "table", rowid, parent) FROM pragma_foreign_key_check LIMIT 20`
+		UNION ALL SELECT format('%s: row %d refers to a row of %s that does not exist',
+			"table", rowid, parent) FROM pragma_foreign_key_check LIMIT 20`
 	err = c.Query(func(scan store.Scan) error {
 		var text string
 		err := scan(&text)

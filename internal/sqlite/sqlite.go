@@ -219,7 +219,8 @@ func (s *DB) Err() error {
 	if s.failure == nil {
 		return nil
 	}
-	return petcat.TemporarilyUnusablef(s.failure, "nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, s.failure)
+	return petcat.TemporarilyUnusablef(s.failure,
+		"nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, s.failure)
 }
 
 // Stats is the state of a store for metrics.

@@ -17,6 +17,7 @@ func TestStore(t *testing.T) {
 		c clock.Clock,
 		committed func([]petcat.RevisedCategory),
 	) *store.Store {
+		t.Helper()
 		s := openAt(t, place, Options{Clock: c})
 		s.OnCategoriesCommitted(committed)
 		closeAtEnd(t, s.DB)

@@ -20,6 +20,7 @@ func TestPlans(t *testing.T) {
 		c clock.Clock,
 		committed func([]petcat.RevisedCategory),
 	) *store.Store {
+		t.Helper()
 		s := openAt(t, place, Options{Clock: c})
 		s.OnCategoriesCommitted(committed)
 		closeAtEnd(t, s.DB)
@@ -50,7 +51,7 @@ func TestStatements(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	for _, statement := range storetest.Statements(t) {
-		prepared, err := s.readers.PrepareContext(t.Context(), s.Dialect().Text(statement.Text))
+		prepared, err := s.readers.PrepareContext(t.Context(), s.Dialect().Text(statement.Text)) //nolint:sqlclosecheck // closed below
 		if err != nil {
 			t.Errorf("%s: %v: %s", statement.At, err, statement.Text)
 			continue

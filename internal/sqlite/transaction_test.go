@@ -272,7 +272,7 @@ func TestAccessChangeInSharedCommit(t *testing.T) {
 			})
 			synctest.Wait() // they get the writer in this order
 		}
-		first.Rollback()
+		_ = first.Rollback()
 		waiting.Wait()
 		if changes != 1 {
 			t.Errorf("%d changes of access were announced, want 1", changes)

@@ -115,7 +115,7 @@ func TestLockedDatabaseFailsOnce(t *testing.T) {
 			t.Errorf("three callers waited %s", waited)
 		}
 		_ = lock.Rollback()
-		if err := s.SetNote(t.Context(), "note", "x"); err != nil || s.DB.writer.locked {
+		if err := s.SetNote(t.Context(), "note", "x"); err != nil || s.writer.locked {
 			t.Errorf("after the lock: %v", err)
 		}
 	})

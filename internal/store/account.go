@@ -163,7 +163,9 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 }
 
 // CreateAccount implements [petcat.AccountStore].
-func (s *Store) CreateAccount(ctx context.Context, by petcat.Author, name petcat.AccountName, sub petcat.Subscription) (r petcat.Result[petcat.Account], err error) {
+func (s *Store) CreateAccount(
+	ctx context.Context, by petcat.Author, name petcat.AccountName, sub petcat.Subscription,
+) (r petcat.Result[petcat.Account], err error) {
 	const action = "account.create"
 	tx, err := s.begin(ctx, Work{Doing: "create account"})
 	if err != nil {
@@ -258,7 +260,9 @@ func (t *Tx) updateAccount(a petcat.Account) error {
 }
 
 // EditAccount implements [petcat.AccountStore].
-func (s *Store) EditAccount(ctx context.Context, by petcat.Author, id petcat.AccountID, e petcat.AccountEdit) (r petcat.Result[petcat.Account], err error) {
+func (s *Store) EditAccount(
+	ctx context.Context, by petcat.Author, id petcat.AccountID, e petcat.AccountEdit,
+) (r petcat.Result[petcat.Account], err error) {
 	const action = "account.edit"
 	tx, err := s.begin(ctx, Work{Doing: "edit account"})
 	if err != nil {
@@ -303,7 +307,9 @@ func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountE
 }
 
 // CloseAccount implements [petcat.AccountStore].
-func (s *Store) CloseAccount(ctx context.Context, by petcat.Author, id petcat.AccountID) (r petcat.Result[petcat.Account], err error) {
+func (s *Store) CloseAccount(
+	ctx context.Context, by petcat.Author, id petcat.AccountID,
+) (r petcat.Result[petcat.Account], err error) {
 	const action = "account.close"
 	tx, err := s.begin(ctx, Work{Doing: "close account"})
 	if err != nil {

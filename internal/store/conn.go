@@ -77,7 +77,10 @@ func queryEach[T any](q Querier, scan func(Row) (T, error), query string, args [
 
 // eachRow calls fn for every row of a query; the first row may take long. It stops at the first
 // error of fn and returns it unchanged, because it is not a database error.
-func eachRow[T any](ctx context.Context, s *Store, doing string, scan func(Row) (T, error), fn func(T) error, query string, args ...any) error {
+func eachRow[T any](
+	ctx context.Context, s *Store, doing string, scan func(Row) (T, error), fn func(T) error,
+	query string, args ...any,
+) error {
 	var stopped error
 	err := s.db.Each(ctx, doing, func(row Scan) error {
 		v, err := scan(row)

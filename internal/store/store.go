@@ -107,7 +107,8 @@ func SubmitError(err error) error {
 	case errors.Is(err, groupcommit.ErrClosed):
 		return Unavailable("the service is stopping; retry in a moment", err)
 	case errors.Is(err, groupcommit.ErrAbandoned):
-		return Unavailable("the write took too long and may still happen; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
+		return Unavailable(
+			"the write took too long and may still happen; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
 	default:
 		return err
 	}

@@ -12,14 +12,16 @@ func testAccounts(t *testing.T, open Open) {
 		f := start(t, open)
 		a, err := value(f.CreateAccount(t.Context(), petcat.By(operator), "Zoo ' 犬", subscription(t, "enterprise", 7, 1_000_000_000_000)))
 		must(t, a, err)
-		wantEqual(t, "the account", petcat.Account{ID: 1, Name: "Zoo ' 犬", Plan: petcat.Enterprise, Quota: petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000}, CreatedAt: noon}, a)
+		wantEqual(t,
+			"the account", petcat.Account{ID: 1, Name: "Zoo ' 犬", Plan: petcat.Enterprise, Quota: petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000}, CreatedAt: noon}, a)
 		b := f.account(t, "shop")
 		for ref, want := range map[string]petcat.Account{"acct_1": a, "Zoo ' 犬": a, "shop": b, "acct_2": b} {
 			got, err := f.FindAccount(t.Context(), ref)
 			must(t, got, err)
 			wantEqual(t, "found by "+ref, want, got)
 		}
-		wantEqual(t, "listed", []petcat.Account{a, b}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
+		wantEqual(t,
+			"listed", []petcat.Account{a, b}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
 	})
 	t.Run("unknown accounts are not found", func(t *testing.T) {
 		f := start(t, open)

@@ -113,7 +113,8 @@ func testDeletions(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 		gone := f.byID(t)[c.ID]
-		wantEqual(t, "the deleted category", petcat.RevisedCategory{Category: petcat.Category{ID: c.ID}, Revision: gone.Revision, Deleted: true}, gone)
+		wantEqual(t,
+			"the deleted category", petcat.RevisedCategory{Category: petcat.Category{ID: c.ID}, Revision: gone.Revision, Deleted: true}, gone)
 		for _, other := range before {
 			if gone.Revision <= other.Revision {
 				t.Errorf("the deletion has the revision %d after %d", gone.Revision, other.Revision)

@@ -38,7 +38,8 @@ func testRunningNodes(t *testing.T, open Open) {
 	before := beat(f.Store, "a", "web", "starting")[1]
 	after := beat(f.Store, "a", "web", "ready")[1]
 	wantEqual(t, "the version", "1.2.3", after.Version)
-	wantEqual(t, "host and URLs", []string{"h", "http://a", "https://c", "https://p"}, []string{after.Host, after.AdminURL, after.ConsoleURL, after.PublicURL})
+	wantEqual(t,
+		"host and URLs", []string{"h", "http://a", "https://c", "https://p"}, []string{after.Host, after.AdminURL, after.ConsoleURL, after.PublicURL})
 	wantEqual(t, "the state", "ready", after.State)
 	if d := after.Since.Sub(before.Since); d < 10*time.Second {
 		t.Errorf("the state changed after %s, want at least 10 s", d)

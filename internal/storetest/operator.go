@@ -30,7 +30,8 @@ func (f *fixture) auditLines(t *testing.T) (lines []string) {
 func testOperators(t *testing.T, open Open) {
 	f := start(t, open)
 	bob := f.operator(t, "bob", "viewer", token(1))
-	wantEqual(t, "the created operator", petcat.Operator{Name: "bob", Role: petcat.RoleViewer, CreatedAt: noon, LinkExpiresAt: noon.Add(petcat.LinkLife)}, bob)
+	wantEqual(t,
+		"the created operator", petcat.Operator{Name: "bob", Role: petcat.RoleViewer, CreatedAt: noon, LinkExpiresAt: noon.Add(petcat.LinkLife)}, bob)
 	ada := f.operator(t, "ada", "admin", token(2))
 	wantEqual(t, "all operators", []petcat.Operator{ada, bob}, f.operators(t))
 	_, err := f.CreateOperator(t.Context(), petcat.By(operator), "bob", petcat.RoleAdmin, token(3))
@@ -61,7 +62,8 @@ func testTokens(t *testing.T, open Open) {
 	}
 	end := noon.Add(time.Hour)
 	first, err := create("ci", end, token(1))
-	wantEqual(t, "the result", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
+	wantEqual(t,
+		"the result", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
 	_, err = create("ci", time.Time{}, token(2))
 	wantCode(t, err, petcat.CodeInvalidField)
 	_, err = create("past", noon, token(2))

@@ -68,7 +68,8 @@ func testAccountPages(t *testing.T, open Open) {
 	idle, err := f.FindAccount(t.Context(), "acct_6")
 	must(t, idle, err)
 	got, err := f.AccountSummaries(t.Context(), []petcat.AccountID{7, 6})
-	wantEqual(t, "summaries", []petcat.AccountSummary{{Account: pro[0], Keys: 1, Bans: 1, UsedAt: noon, Today: 5, Rejected: 3}, {Account: idle}}, must(t, got, err))
+	wantEqual(t,
+		"summaries", []petcat.AccountSummary{{Account: pro[0], Keys: 1, Bans: 1, UsedAt: noon, Today: 5, Rejected: 3}, {Account: idle}}, must(t, got, err))
 }
 
 func testKeyPages(t *testing.T, open Open) {
@@ -117,8 +118,10 @@ func testBanPages(t *testing.T, open Open) {
 	}
 	wantEqual(t, "all bans", bans, page(petcat.BanQuery{Limit: 10}))
 	wantEqual(t, "active bans", []petcat.Ban{bans[0], bans[1], bans[4], bans[5]}, page(petcat.BanQuery{Active: f.now(), Limit: 10}))
-	wantEqual(t, "active bans of an account, the first two", []petcat.Ban{bans[0], bans[1]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, Limit: 2}))
-	wantEqual(t, "the next page", []petcat.Ban{bans[4]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, After: bans[1].Key, Limit: 2}))
+	wantEqual(t,
+		"active bans of an account, the first two", []petcat.Ban{bans[0], bans[1]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, Limit: 2}))
+	wantEqual(t,
+		"the next page", []petcat.Ban{bans[4]}, page(petcat.BanQuery{Active: f.now(), Account: a.ID, After: bans[1].Key, Limit: 2}))
 }
 
 func testAuditPages(t *testing.T, open Open) {

@@ -81,7 +81,8 @@ func testPetsOfNoCategory(t *testing.T, open Open) {
 	}
 	wantEqual(t, "pets", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
 	created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", there), IdempotencyKey: "k"})
-	wantEqual(t, "a pet in the category of another account", petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}, must(t, created, err))
+	wantEqual(t,
+		"a pet in the category of another account", petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}, must(t, created, err))
 }
 
 func testCategoryInUse(t *testing.T, open Open) {

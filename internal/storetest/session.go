@@ -208,7 +208,8 @@ func testSignOut(f signInFixture) {
 	f.wantSession(token(2), petcat.CodeNotFound)
 	f.wantSession(token(3), petcat.CodeNotFound)
 	lines := f.auditLines(f.t)
-	wantEqual(f.t, "the last audit entry", string(f.of.Actor())+" "+string(f.of.Realm())+".sign_out "+f.of.String()+` {"sessions":2}`, lines[len(lines)-1])
+	wantEqual(f.t,
+		"the last audit entry", string(f.of.Actor())+" "+string(f.of.Realm())+".sign_out "+f.of.String()+` {"sessions":2}`, lines[len(lines)-1])
 
 	// A retry ends no session that was started since.
 	by := petcat.Author{Actor: f.of.Actor(), Key: "k", Request: "sign out"}

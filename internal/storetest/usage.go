@@ -177,7 +177,8 @@ func testUsageOfTwoNodes(t *testing.T, open Open) {
 	}
 	f.clean(t) // rows that both nodes skipped
 	wantEqual(t, "by the hour", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7}).Periods))
-	wantEqual(t, "by the day", []petcat.UsagePeriod{period(at.Truncate(24*time.Hour), 2*batches)}, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay}).Periods)
+	wantEqual(t,
+		"by the day", []petcat.UsagePeriod{period(at.Truncate(24*time.Hour), 2*batches)}, f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay}).Periods)
 }
 
 func testTopAccounts(t *testing.T, open Open) {
@@ -186,7 +187,8 @@ func testTopAccounts(t *testing.T, open Open) {
 	f.account(t, "idle")
 	old := noon.Add(-petcat.UsageHours - 48*time.Hour)
 	f.addUsage(t, batch("a", 1, noon, countOf(a.ID, 5), countOf(b.ID, 3), countOf(petcat.AllAccounts, 8)))
-	f.addUsage(t, batch("a", 2, noon.Add(time.Hour), petcat.UsageCount{Account: b.ID, UsageCounts: petcat.UsageCounts{Requests: 1, DayRejected: 100}}))
+	f.addUsage(t, batch(
+		"a", 2, noon.Add(time.Hour), petcat.UsageCount{Account: b.ID, UsageCounts: petcat.UsageCounts{Requests: 1, DayRejected: 100}}))
 	f.addUsage(t, batch("a", 3, old, countOf(b.ID, 4)))
 	f.clean(t) // merges the last hour into a day
 	recent, late := counted(3), petcat.UsageCounts{Requests: 1, DayRejected: 100}
@@ -240,7 +242,8 @@ func testKilledNodes(t *testing.T, open Open) {
 	h = f.usage(t, f.Store, query)
 	wantEqual(t, "gaps later", []petcat.UsageGap{gap}, h.Gaps)
 	wantEqual(t, "incomplete an hour later", false, h.Periods[2].Incomplete)
-	wantEqual(t, "gaps in another period", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, From: gap.Until.Add(time.Second)}).Gaps))
+	wantEqual(t,
+		"gaps in another period", 0, len(f.usage(t, f.Store, petcat.UsageQuery{Account: 7, From: gap.Until.Add(time.Second)}).Gaps))
 	// The node was only paused.
 	silent("killed", f.now(), 2, false)
 	wantEqual(t, "gaps after the pause", 0, len(f.usage(t, f.Store, query).Gaps))

@@ -269,7 +269,12 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 	}
 	slices.SortFunc(b.Keys, func(a, b petcat.KeyUse) int { return cmp.Compare(a.Key, b.Key) })
 	slices.SortFunc(b.Rejections, func(a, b petcat.Rejection) int {
-		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Code, b.Code))
+		return cmp.Or(
+			cmp.Compare(a.Account, b.Account),
+			cmp.Compare(a.Key, b.Key),
+			cmp.Compare(a.Operation, b.Operation),
+			cmp.Compare(a.Code, b.Code),
+		)
 	})
 	return b
 }
@@ -280,7 +285,12 @@ func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 		counts, keys := min(batchRows, len(all.Counts)), min(batchRows, len(all.Keys))
 		m.number++
 		m.pending = append(m.pending, petcat.UsageBatch{
-			Node: m.options.Node, Number: m.number, SeenAt: m.seen, Counts: all.Counts[:counts], Keys: all.Keys[:keys], Rejections: all.Rejections,
+			Node:       m.options.Node,
+			Number:     m.number,
+			SeenAt:     m.seen,
+			Counts:     all.Counts[:counts],
+			Keys:       all.Keys[:keys],
+			Rejections: all.Rejections,
 		})
 		all.Counts, all.Keys, all.Rejections = all.Counts[counts:], all.Keys[keys:], nil
 	}

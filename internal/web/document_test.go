@@ -21,7 +21,8 @@ func TestDocument(t *testing.T) {
 		return w
 	}
 	plain, zipped := get(nil), get(http.Header{"Accept-Encoding": {"br, gzip;q=0.5"}})
-	if plain.Code != 200 || plain.Body.String() != text || plain.Header().Get("Content-Type") != "application/json" || plain.Header().Get("Content-Encoding") != "" || plain.Header().Get("Content-Length") != "21000" {
+	if plain.Code != 200 || plain.Body.String() != text || plain.Header().Get(
+		"Content-Type") != "application/json" || plain.Header().Get("Content-Encoding") != "" || plain.Header().Get("Content-Length") != "21000" {
 		t.Errorf("plain: %d, %v", plain.Code, plain.Header())
 	}
 	z, err := gzip.NewReader(bytes.NewReader(zipped.Body.Bytes()))
@@ -42,7 +43,8 @@ func TestDocument(t *testing.T) {
 		{http.Header{"If-None-Match": {zippedTag}, "Accept-Encoding": {"gzip"}}, 304, zippedTag},
 	} {
 		a := get(c.header)
-		if h := a.Header(); a.Code != c.status || h.Get("ETag") != c.etag || h.Get("Vary") != "Accept-Encoding" || h.Get("Cache-Control") != "no-cache" {
+		if h := a.Header(); a.Code != c.status || h.Get(
+			"ETag") != c.etag || h.Get("Vary") != "Accept-Encoding" || h.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%v: %d, %v", c.header, a.Code, h)
 		}
 	}

@@ -81,7 +81,8 @@ func TestLongTag(t *testing.T) {
 	placeholder="`+long+`"
 >
 `)
-	wantFormat(t, "<p\n\tclass='a'\n\t{{if .X}}\n\thidden {{else}} id=\"b\"\n{{end}}\n>text</p>", `<p class='a'{{if .X}} hidden{{else}} id="b"{{end}}>text</p>
+	wantFormat(t,
+		"<p\n\tclass='a'\n\t{{if .X}}\n\thidden {{else}} id=\"b\"\n{{end}}\n>text</p>", `<p class='a'{{if .X}} hidden{{else}} id="b"{{end}}>text</p>
 `)
 }
 
