@@ -66,7 +66,8 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 	}
 	if err := decode(r.answer, out); err != nil {
 		r.unknownSince = now()
-		return res, r.failed(&ConnectionError{Err: fmt.Errorf("the response with status %d is not the service's: %w", res.Status, err)}, nil)
+		err = fmt.Errorf("the response with status %d is not the service's: %w", res.Status, err)
+		return res, r.failed(&ConnectionError{Err: err}, nil)
 	}
 	return res, nil
 }
@@ -129,7 +130,8 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 			return res, r.failed(err, nil)
 		}
 		last = err
-		r.log(ctx, slog.LevelInfo, "request failed and is retried", slog.Int("attempt", n), slog.Duration("wait", wait), slog.Any("error", err))
+		r.log(ctx, slog.LevelInfo, "request failed and is retried",
+			slog.Int("attempt", n), slog.Duration("wait", wait), slog.Any("error", err))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

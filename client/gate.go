@@ -239,5 +239,9 @@ func exhausted(l Limits) (reason *Error, spread time.Duration) {
 	if l.day {
 		code, window, spread = CodeDailyQuotaExceeded, "day", maxSpread
 	}
-	return &Error{Status: http.StatusTooManyRequests, Code: code, Message: fmt.Sprintf("all %d requests of the %s are used", l.Limit, window)}, spread
+	return &Error{
+		Status:  http.StatusTooManyRequests,
+		Code:    code,
+		Message: fmt.Sprintf("all %d requests of the %s are used", l.Limit, window),
+	}, spread
 }

@@ -213,7 +213,11 @@ func (f *File) computed(ctx context.Context) (map[string]sum, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema := store.Table{Name: schemaTable + " WHERE tbl_name <> 'checksum'", Columns: []string{"type", "name", "tbl_name", "sql"}, Key: "name"}
+	schema := store.Table{
+		Name:    schemaTable + " WHERE tbl_name <> 'checksum'",
+		Columns: []string{"type", "name", "tbl_name", "sql"},
+		Key:     "name",
+	}
 	sums := make(map[string]sum)
 	for _, t := range append(tables, schema) {
 		name, _, _ := strings.Cut(t.Name, " ")

@@ -50,10 +50,11 @@ func bearer(r *http.Request) (string, error) {
 	// The scheme is case-insensitive (RFC 9110, section 11.1).
 	const scheme = "bearer"
 	value := values[0]
-	if len(value) < len(scheme) || !strings.EqualFold(value[:len(scheme)], scheme) || len(value) > len(scheme) && value[len(scheme)] != ' ' {
+	named, rest, _ := strings.Cut(value, " ")
+	if !strings.EqualFold(named, scheme) {
 		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "send your API key with the Bearer scheme: Authorization: Bearer <API_KEY>")
 	}
-	credential := strings.Trim(value[len(scheme):], " ")
+	credential := strings.Trim(rest, " ")
 	switch {
 	case credential == "":
 		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "the Authorization header contains no key: send Authorization: Bearer <API_KEY>")

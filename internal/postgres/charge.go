@@ -49,8 +49,15 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 // transaction with a snapshot. The snapshot keeps PostgreSQL from removing dead rows, and charges
 // leave thousands a second.
 func (s *DB) Vacuuming(ctx context.Context) (transactions int64, snapshot time.Duration, err error) {
-	const query = `SELECT age(datfrozenxid)::int8, coalesce((SELECT extract(epoch FROM clock_timestamp() - min(xact_start))
-			FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker'), 0)::float8
+	const query = `
+		SELECT age(datfrozenxid)::int8, coalesce((
+			SELECT extract(epoch FROM clock_timestamp() - min(xact_start))
+			FROM pg_stat_activity
+			WHERE backend_xmin IS NOT NULL
+				AND datname = current_database()
+				AND pid <> pg_backend_pid()
+				AND backend_type <> 'autovacuum worker'
+		), 0)::float8
 		FROM pg_database WHERE datname = current_database()`
 	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
 		var seconds float64

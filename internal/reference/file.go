@@ -22,7 +22,10 @@ const localURL = "http://localhost:8080"
 // URL in the browser.
 func load(publicURL string) map[string]http.Handler {
 	files := make(map[string]http.Handler)
-	for _, pattern := range []string{"page/*.js", "page/*.json", "page/*.css", "assets/*.js", "assets/*.css", "assets/*.png", "assets/*.txt", "assets/LICENSE", "assets/NOTICE"} {
+	for _, pattern := range []string{
+		"page/*.js", "page/*.json", "page/*.css",
+		"assets/*.js", "assets/*.css", "assets/*.png", "assets/*.txt", "assets/LICENSE", "assets/NOTICE",
+	} {
 		for name, file := range web.Files(embedded, pattern) {
 			files["/docs/"+path.Base(name)] = file
 		}

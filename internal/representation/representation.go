@@ -180,8 +180,12 @@ func AuditEntry(e petcat.AuditEntry) Record {
 func Counts(c petcat.UsageCounts) Record {
 	return Record{
 		{"requests", c.Requests},
-		{"minute_rejected", c.MinuteRejected}, {"day_rejected", c.DayRejected}, {"ban_rejected", c.BanRejected}, {"key_rejected", c.KeyRejected},
-		{"failed", c.Failed}, {"bytes", c.Bytes},
+		{"minute_rejected", c.MinuteRejected},
+		{"day_rejected", c.DayRejected},
+		{"ban_rejected", c.BanRejected},
+		{"key_rejected", c.KeyRejected},
+		{"failed", c.Failed},
+		{"bytes", c.Bytes},
 	}
 }
 

@@ -161,7 +161,7 @@ func (s *Store) RemoveOperator(
 }
 
 // tokenColumns are the columns that scanToken reads.
-const tokenColumns = `id, name, role, created_at, expires_at, revoked_at` //nolint:gosec // no token
+const tokenColumns = `id, name, role, created_at, expires_at, revoked_at`
 
 func scanToken(row Row) (o petcat.OperatorToken, err error) {
 	err = row.Scan(

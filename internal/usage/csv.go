@@ -12,7 +12,17 @@ import (
 // WriteCSV writes the periods of a usage history as CSV with a header.
 func WriteCSV(to io.Writer, h petcat.UsageHistory) error {
 	w := csv.NewWriter(to)
-	_ = w.Write([]string{"begin", "requests", "minute_rejected", "day_rejected", "ban_rejected", "key_rejected", "failed", "bytes", "incomplete"}) // w.Error returns the error
+	_ = w.Write([]string{ // w.Error returns the error
+		"begin",
+		"requests",
+		"minute_rejected",
+		"day_rejected",
+		"ban_rejected",
+		"key_rejected",
+		"failed",
+		"bytes",
+		"incomplete",
+	})
 	for _, p := range h.Periods {
 		row := []string{p.Begin.UTC().Format(time.RFC3339)}
 		for _, n := range []int64{p.Requests, p.MinuteRejected, p.DayRejected, p.BanRejected, p.KeyRejected, p.Failed, p.Bytes} {
