@@ -421,7 +421,7 @@ func TestOnceOfEachForm(t *testing.T) {
 		}
 	}
 	b.Post("accounts", "name", "zoo", "plan", "free", "once", "a").WantGoesTo("accounts/acct_3?done=account")
-	b.Post("accounts", "name", "farm", "plan", "free", "once", "a").Want(http.StatusUnprocessableEntity)
+	b.Post("accounts", "name", "farm", "plan", "free", "once", "a").Want(http.StatusConflict, "was sent already, with other values")
 	before := s.LastAudit()
 	for _, once := range []string{"", "a b", strings.Repeat("a", petcat.MaxIdempotencyKey+1)} {
 		const invalid = "field once of the form is invalid"

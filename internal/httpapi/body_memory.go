@@ -6,8 +6,8 @@ import (
 	"petcat"
 )
 
-// bodyMemory limits the memory of all request bodies in flight. An account may use an eighth of it,
-// so the slow bodies of one account do not reject those of others.
+// bodyMemory limits the memory of all request bodies in flight, beyond the first 4 KiB of each. An
+// account may use an eighth of it, so the slow bodies of one account do not reject those of others.
 type bodyMemory struct {
 	limit int64 // in bytes
 

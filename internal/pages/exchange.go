@@ -86,6 +86,9 @@ func (x *Exchange) WriteJSON(v any) error {
 func (x *Exchange) fail(err error) {
 	public := petcat.Public(err)
 	status, message := web.StatusOf(public.Code), public.Message
+	if public.Code == petcat.CodeIdempotencyKeyReused {
+		status, message = http.StatusConflict, "this form was sent already, with other values; open its page again"
+	}
 	if status == http.StatusInternalServerError {
 		if x.R.Context().Err() == nil { // else the client disconnected
 			x.site.Logger.ErrorContext(x.R.Context(), "page failed",

@@ -134,7 +134,7 @@ func (s *Site) load() {
 // notices are the notices of both sites.
 var notices = map[string]string{ //nolint:gochecknoglobals // a constant
 	"revoked":  "The key was revoked.",
-	"repeated": "This was done already, once. The secret of a key or a link is shown once.",
+	"repeated": "This was done already, once. Secrets are shown only the first time.",
 	"ended":    "Your session has ended. Sign in with a new link.",
 }
 

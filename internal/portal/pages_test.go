@@ -44,7 +44,7 @@ func TestKeys(t *testing.T) {
 	once := regexp.MustCompile(`name="once" value="(\w+)"`).FindStringSubmatch(b.Get("").Text)[1]
 	b.Post("keys", "once", once).Want(http.StatusOK, "The new key key_2")
 	b.Post("keys", "once", once).WantGoesTo("keys/key_2?done=repeated")
-	b.Post("keys", "once", once, "label", "x").Want(http.StatusUnprocessableEntity)
+	b.Post("keys", "once", once, "label", "x").Want(http.StatusConflict, "was sent already, with other values")
 
 	b.Post("keys/key_1", "label", "front", "expires", "2027-12-31").WantGoesTo("keys/key_1?done=edited")
 	s.WantAudited("customer acct_1", "key.edit", "key_1")

@@ -19,7 +19,7 @@ import (
 var ErrHistory = errors.New("the database does not contain all of the data read from it before")
 
 // history detects a change of the database's history. Each new connection is checked before it is
-// used, because such a change ends the connections. Behind a pooler it does not, so [Store.Check]
+// used, because such a change ends the connections. Behind a pooler it does not, so [DB.Check]
 // checks, too. A disk that was restored without a recovery target is detected by a revision that is
 // lower than one that was read before.
 type history struct {

@@ -37,7 +37,7 @@ import (
 	"petcat/internal/store"
 )
 
-// Options are the options of a Store.
+// Options are the options of a DB.
 type Options struct {
 	// URL is the address, such as postgres://user:password@host/database. Its hosts are tried
 	// in order. Its pool_max_conns is the number of connections for reads and writes, half of
@@ -229,7 +229,7 @@ func (s *DB) Check(ctx context.Context) error {
 	return translate(explain(err, place(s.readers.Config().ConnConfig)), "check the database")
 }
 
-// Stats is the state of a store for metrics.
+// Stats is the state of a DB for metrics.
 type Stats struct {
 	Waiting int    // creates in the queue
 	Shed    uint64 // creates rejected so far because the queue was full

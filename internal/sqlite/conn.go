@@ -37,7 +37,7 @@ func open(path, mode string, n int, settings ...string) *sql.DB {
 func settings(wait time.Duration) []string {
 	return []string{
 		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)",
-		"wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logBytes), // see writer.checkpoint
+		"wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logBytes), // see DB.checkpoint
 	}
 }
 

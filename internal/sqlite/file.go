@@ -175,7 +175,7 @@ func (s *DB) Integrity(ctx context.Context) (findings []string, err error) {
 	return findings, s.translate(err, "check the file")
 }
 
-// Integrity is [Store.Integrity] for a file.
+// Integrity is [DB.Integrity] for a file.
 func (f *File) Integrity() (findings []string, err error) { return integrity(f.Conn) }
 
 func integrity(c store.Conn) (findings []string, err error) {

@@ -13,7 +13,7 @@
 // While the disk is full or read-only, or another process locks the file, writes fail with
 // service_unavailable; they recover by themselves. A disk quota and a limit on file sizes count
 // as a full disk. After a failed write or sync, or if the file was moved or removed, all writes
-// fail for good and [Store.Failed] is closed: the program must end, and recover from the disk
+// fail for good and [DB.Failed] is closed: the program must end, and recover from the disk
 // when it starts again. errors.go classifies the errors.
 package sqlite
 
@@ -35,7 +35,7 @@ import (
 	"petcat/internal/store"
 )
 
-// Options are the options of a Store.
+// Options are the options of a DB.
 type Options struct {
 	Dir         *datadir.Dir
 	Environment petcat.Environment // "": that of the data; production for fresh data
@@ -223,7 +223,7 @@ func (s *DB) Err() error {
 		"nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, s.failure)
 }
 
-// Stats is the state of a store for metrics.
+// Stats is the state of a DB for metrics.
 type Stats struct {
 	Waiting int    // writes in the queue
 	Shed    uint64 // writes rejected so far because the queue was full

@@ -36,7 +36,7 @@ func lastBan(c Conn, key petcat.KeyID) (petcat.Ban, error) {
 // FindBan implements [petcat.BanStore].
 func (s *Store) FindBan(ctx context.Context, key petcat.KeyID) (petcat.Ban, error) {
 	c := s.reader(ctx, "find ban")
-	return queryRow(c, scanBan, notFound("the key %s was never banned", key), selectBan, int64(key))
+	return queryRow(c, scanBan, notFound("the key %s has had no ban in the last 30 days", key), selectBan, int64(key))
 }
 
 // EachBan implements [petcat.AccessStore].

@@ -170,6 +170,9 @@ func (s *Store) DrainNode(
 		return r, err
 	}
 	n, err := runningNode(tx, label)
+	if id != 0 && petcat.CodeOf(err) == petcat.CodeNotFound { // it has stopped since
+		n, err = petcat.Node{Label: label, Drained: drained}, nil
+	}
 	if err != nil {
 		return r, err
 	}
