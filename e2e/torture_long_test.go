@@ -353,3 +353,10 @@ func (x *torture) checkLimits() {
 	}
 	x.t.Logf("%d minutes of accounts: %d were admitted exactly the quota of %d, at most %d", minutes, exact, tortureQuota, most)
 }
+
+// lose counts a request without a response, or with 503 during an outage.
+func (s *spent) lose() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unknown++
+}
