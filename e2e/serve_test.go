@@ -93,66 +93,72 @@ func TestEveryStatus(t *testing.T) {
 	k, small := newKey(t, place, "acme", unlimited...), newKey(t, place, "small", limited("1", "1")...)
 	reader := petcatJSON[key](t, place, "key", "create", "acme", "--read-only")
 	n := serve(t, place)
-	post := func(body string, changes ...change) *answer {
-		t.Helper()
-		return n.do(http.MethodPost, "/v1/categories", body, append(changes, by(k.Key))...)
-	}
 	once := header("Idempotency-Key", "once")
 	n.create(k.Key, "dog", once).want(t, http.StatusCreated)
-	if a := n.create(k.Key,
-		"dog", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || len(n.categories(k.Key)) != 1 {
-		t.Errorf("headers of a replay: %v", a.Header)
+	replay := n.create(k.Key, "dog", once).want(t, http.StatusCreated)
+	if got := replay.Header.Get("Idempotent-Replayed"); got != "true" {
+		t.Errorf("Idempotent-Replayed is %q, want true", got)
+	}
+	if got := len(n.categories(k.Key)); got != 1 {
+		t.Errorf("there are %d categories after a replay, want 1", got)
 	}
 	n.create(k.Key, "cat").want(t, http.StatusCreated)
 	n.do(http.MethodPost, "/v1/pets", `{"name":"Rex","category_id":1}`, by(k.Key)).want(t, http.StatusCreated)
-	var rejected *answer
-	eventually(t, "the quota is used up", func() bool { rejected = n.list(small.Key); return rejected.StatusCode != http.StatusOK })
-	get := func(path string, changes ...change) *answer { return n.do(http.MethodGet, path, "", changes...) }
-	seen := []int{http.StatusOK, http.StatusCreated, http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusServiceUnavailable}
-	for _, c := range []struct {
-		a      *answer
-		status int
-		code   rules.Code
+	eventually(t, "the quota is used up", func() bool { return n.list(small.Key).StatusCode != http.StatusOK })
+
+	const categories, first, second = "/v1/categories", "/v1/categories/1", "/v1/categories/2"
+	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	tooLong := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
+	ours := by(k.Key)
+	text := func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }
+	changed := header("If-Match", `"other"`)
+	anything := header("If-None-Match", "*")
+	seen := []int{http.StatusOK, http.StatusCreated}
+	// Those that this test does not cause.
+	seen = append(seen, http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusServiceUnavailable)
+	for _, tt := range []struct {
+		method, path, body string
+		changes            []change
+		status             int
+		code               rules.Code
 	}{
-		{n.create(k.Key, "cat", once), http.StatusUnprocessableEntity, rules.CodeIdempotencyKeyReused},
-		{post(`{}`), http.StatusBadRequest, rules.CodeMissingField},
-		{post(`{"name":7}`), http.StatusBadRequest, rules.CodeInvalidField},
-		{post(`{"name"`), http.StatusBadRequest, rules.CodeMalformedJSON},
-		{post(`[]`), http.StatusBadRequest, rules.CodeInvalidBody},
-		{post(`{"name":"` + strings.Repeat("x", 1<<20) + `"}`), http.StatusRequestEntityTooLarge, rules.CodeBodyTooLarge},
-		{post(
-			"name=dog", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }), http.StatusUnsupportedMediaType, rules.CodeUnsupportedMediaType},
-		{get("/v1/categories"), http.StatusUnauthorized, rules.CodeMissingAPIKey},
-		{get("/v1/no/such/path"), http.StatusUnauthorized, rules.CodeMissingAPIKey},
-		{get("/v1/categories", by(strings.Repeat("x", 300))), http.StatusUnauthorized, rules.CodeInvalidAPIKey},
-		{get("/v1/categories", by(k.Key), by(k.Key)), http.StatusUnauthorized, rules.CodeInvalidAPIKey},
-		{get("/v1/categories?api_key=" + k.Key), http.StatusUnauthorized, rules.CodeInvalidAPIKey},
-		{get("/v1/dogs", by(k.Key)), http.StatusNotFound, rules.CodeNotFound},
-		{get("/v1/categories/99", by(k.Key)), http.StatusNotFound, rules.CodeNotFound},
-		{n.do(http.MethodPut, "/v1/categories", "{}", by(k.Key)), http.StatusMethodNotAllowed, rules.CodeMethodNotAllowed},
-		{n.do(http.MethodPatch,
-			"/v1/categories/1", `{"name":"x"}`, by(k.Key), header("If-Match", `"other"`)), http.StatusPreconditionFailed, rules.CodePreconditionFailed},
-		{n.do(http.MethodDelete, "/v1/categories/1", "", by(k.Key)), http.StatusConflict, rules.CodeCategoryInUse},
-		{n.do(http.MethodDelete, "/v1/categories/2", "", by(k.Key)), http.StatusNoContent, ""},
-		{n.list(k.Key, header("If-None-Match", "*")), http.StatusNotModified, ""},
-		{n.create(reader.Key, "fish"), http.StatusForbidden, rules.CodeForbidden},
-		{rejected, http.StatusTooManyRequests, rules.CodeDailyQuotaExceeded},
-		{get("/nothing"), http.StatusNotFound, rules.CodeNotFound},
-		{get("/metrics"), http.StatusNotFound, rules.CodeNotFound},
-		{get("/readyz"), http.StatusNotFound, rules.CodeNotFound},
+		{post, categories, `{"name":"cat"}`, []change{ours, once}, 422, rules.CodeIdempotencyKeyReused},
+		{post, categories, `{}`, []change{ours}, 400, rules.CodeMissingField},
+		{post, categories, `{"name":7}`, []change{ours}, 400, rules.CodeInvalidField},
+		{post, categories, `{"name"`, []change{ours}, 400, rules.CodeMalformedJSON},
+		{post, categories, `[]`, []change{ours}, 400, rules.CodeInvalidBody},
+		{post, categories, tooLong, []change{ours}, 413, rules.CodeBodyTooLarge},
+		{post, categories, "name=dog", []change{ours, text}, 415, rules.CodeUnsupportedMediaType},
+		{post, categories, `{"name":"fish"}`, []change{by(reader.Key)}, 403, rules.CodeForbidden},
+		{get, categories, "", nil, 401, rules.CodeMissingAPIKey},
+		{get, "/v1/no/such/path", "", nil, 401, rules.CodeMissingAPIKey},
+		{get, categories, "", []change{by(strings.Repeat("x", 300))}, 401, rules.CodeInvalidAPIKey},
+		{get, categories, "", []change{ours, ours}, 401, rules.CodeInvalidAPIKey},
+		{get, categories + "?api_key=" + k.Key, "", nil, 401, rules.CodeInvalidAPIKey},
+		{get, categories, "", []change{by(small.Key)}, 429, rules.CodeDailyQuotaExceeded},
+		{get, categories, "", []change{ours, anything}, 304, ""},
+		{get, "/v1/dogs", "", []change{ours}, 404, rules.CodeNotFound},
+		{get, "/v1/categories/99", "", []change{ours}, 404, rules.CodeNotFound},
+		{put, categories, `{}`, []change{ours}, 405, rules.CodeMethodNotAllowed},
+		{patch, first, `{"name":"x"}`, []change{ours, changed}, 412, rules.CodePreconditionFailed},
+		{del, first, "", []change{ours}, 409, rules.CodeCategoryInUse},
+		{del, second, "", []change{ours}, 204, ""},
+		{get, "/nothing", "", nil, 404, rules.CodeNotFound},
+		{get, "/metrics", "", nil, 404, rules.CodeNotFound},
+		{get, "/readyz", "", nil, 404, rules.CodeNotFound},
 	} {
-		c.a.wantError(t, c.status, c.code)
-		seen = append(seen, c.status)
+		n.do(tt.method, tt.path, tt.body, tt.changes...).wantError(t, tt.status, tt.code)
+		seen = append(seen, tt.status)
 	}
 	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/postman.json", "/llms.txt", "/docs", "/docs/getting-started", "/livez"} {
-		a := get(path, func(r *http.Request) { r.Host = "evil.example" }).want(t, http.StatusOK)
+		a := n.do(get, path, "", func(r *http.Request) { r.Host = "evil.example" }).want(t, http.StatusOK)
 		if strings.Contains(fmt.Sprint(a.Header, string(a.body)), "evil.example") {
 			t.Errorf("%s contains the Host: %v", path, a.Header)
 		}
 	}
-	for _, text := range regexp.MustCompile(`"([2-5]\d\d)":`).FindAllStringSubmatch(string(get("/openapi.json").body), -1) {
-		if status, err := strconv.Atoi(text[1]); err != nil || !slices.Contains(seen, status) {
-			t.Errorf("no response has the status %s", text[1])
+	for _, found := range regexp.MustCompile(`"([2-5]\d\d)":`).FindAllStringSubmatch(string(n.do(get, "/openapi.json", "").body), -1) {
+		if status, err := strconv.Atoi(found[1]); err != nil || !slices.Contains(seen, status) {
+			t.Errorf("no response has the status %s", found[1])
 		}
 	}
 }
