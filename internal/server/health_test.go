@@ -1,8 +1,12 @@
 package server
 
 import (
+	"context"
+	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +44,59 @@ func TestUnhealthySince(t *testing.T) {
 			t.Errorf("%+v: unhealthy since %v", step, got)
 		}
 		now = now.Add(time.Second)
+	}
+}
+
+// TestReadinessStatus: the status is that of the worst problem, and says whether requests may come.
+func TestReadinessStatus(t *testing.T) {
+	t.Parallel()
+	well := condition{parts: []console.Part{{Name: "store"}}}
+	ill := condition{parts: []console.Part{{Name: "store", Problem: "slow"}}}
+	failed, away := ill, ill
+	failed.failed, failed.away = true, true
+	away.away = true
+	for _, tt := range []struct {
+		want              string
+		ready             bool
+		condition         *condition
+		draining, drained bool
+	}{
+		{want: "starting"},
+		{want: "failed", condition: &failed, draining: true, drained: true},
+		{want: "draining", condition: &away, draining: true, drained: true},
+		{want: "unavailable", condition: &away, drained: true},
+		{want: "drained", condition: &ill, drained: true},
+		{want: "degraded", condition: &ill, ready: true},
+		{want: "ready", condition: &well, ready: true},
+	} {
+		s := new(state)
+		s.nodes.Store(&[]petcat.Node{{Drained: tt.drained}})
+		s.condition.Store(tt.condition)
+		s.draining.Store(tt.draining)
+		if r, ready := s.readiness(); r.Status != tt.want || ready != tt.ready {
+			t.Errorf("the status is %s, ready: %t; want %s, %t", r.Status, ready, tt.want, tt.ready)
+		}
+	}
+}
+
+// TestDiskFailureIsNotReady: a node whose database stopped writing reports it until it is restarted.
+func TestDiskFailureIsNotReady(t *testing.T) {
+	t.Parallel()
+	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
+	n := must(Start(t.Context(), o))
+	defer func() { _ = n.Shutdown(context.WithoutCancel(t.Context())) }() // reports the failure
+	file := filepath.Join(o.Settings.Data, "petcat.db")
+	if err := os.Rename(file, file+".old"); err != nil { // a write notices it
+		t.Fatal(err)
+	}
+	if err := n.Store().SetNote(t.Context(), "test", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+		t.Fatalf("a write into a moved file: %v", err)
+	}
+	checks := &checks{clock: n.Clock, db: n.data.db, keyring: n.keyring, limiter: n.limiter, state: n.state}
+	checks.check(t.Context())
+	r, ready := n.state.readiness()
+	if r.Status != "failed" || ready || !strings.Contains(r.Checks["store"], "nothing can be written") {
+		t.Errorf("the node is ready: %t, %+v", ready, r)
 	}
 }
 
