@@ -43,42 +43,42 @@ func TestBanAfterEarlyRetries(t *testing.T) {
 		s.exhaust(c)
 		s.clock.Advance(petcat.EarlyRetryGrace)
 		for range 500 { // in flight when the quota ran out
-			want(t, "within the grace", s.spend(c).Outcome, ratelimit.MinuteSpent)
+			wantEqual(t, "within the grace", ratelimit.MinuteSpent, s.spend(c).Outcome)
 		}
 		s.clock.Advance(1)
 		for n := int64(1); n <= 100; n++ {
 			d := s.spend(c)
-			want(t, "an early retry", d.Outcome, ratelimit.MinuteSpent)
-			want(t, "the warning", d.Warn, n >= 50)
+			wantEqual(t, "an early retry", ratelimit.MinuteSpent, d.Outcome)
+			wantEqual(t, "the warning", n >= 50, d.Warn)
 			if d.Warn {
-				want(t, "early retries left", d.EarlyRetriesLeft, 100-n)
+				wantEqual(t, "early retries left", 100-n, d.EarlyRetriesLeft)
 			}
 		}
 		d := s.spend(c)
 		end := noon.Add(63 * time.Second)
-		want(t, "the outcome", d.Outcome, ratelimit.Banned)
-		want(t, "the end", d.BanEnds, end.Unix())
-		want(t, "Retry-After", d.RetryAfter, 62)
-		want(t, "the bans", s.bans, []petcat.Ban{{
+		wantEqual(t, "the outcome", ratelimit.Banned, d.Outcome)
+		wantEqual(t, "the end", end.Unix(), d.BanEnds)
+		wantEqual(t, "Retry-After", 62, d.RetryAfter)
+		wantEqual(t, "the bans", []petcat.Ban{{
 			Key:          1,
 			Account:      1,
 			Level:        1,
 			StartedAt:    noon.Add(2 * time.Second),
 			EndsAt:       end,
 			EarlyRetries: 101,
-		}})
+		}}, s.bans)
 		other := ratelimit.Charge{Account: 1, Key: 2, Quota: free}
-		want(t, "another key of the account", s.spend(other).Outcome, ratelimit.MinuteSpent)
+		wantEqual(t, "another key of the account", ratelimit.MinuteSpent, s.spend(other).Outcome)
 
 		calls := s.calls()
 		for range 1_000 {
-			want(t, "during the ban", s.spend(c).BanEnds, end.Unix())
+			wantEqual(t, "during the ban", end.Unix(), s.spend(c).BanEnds)
 		}
-		want(t, "calls of the counters for a banned key", s.calls()-calls, 0)
+		wantEqual(t, "calls of the counters for a banned key", 0, s.calls()-calls)
 		s.clock.Advance(end.Sub(s.clock.Read().Time()) - 1)
-		want(t, "just before the end", s.spend(c).Outcome, ratelimit.Banned)
+		wantEqual(t, "just before the end", ratelimit.Banned, s.spend(c).Outcome)
 		s.clock.Advance(1)
-		want(t, "at the end", s.spend(c).Outcome, ratelimit.Allowed)
+		wantEqual(t, "at the end", ratelimit.Allowed, s.spend(c).Outcome)
 	})
 }
 
@@ -106,7 +106,7 @@ func TestObedientClientsAreNotBanned(t *testing.T) {
 			}
 			s.clock.Advance(100 * time.Millisecond)
 		}
-		want(t, "bans", len(s.bans), 0)
+		wantEqual(t, "bans", 0, len(s.bans))
 	})
 }
 
@@ -116,7 +116,7 @@ func TestBanLevels(t *testing.T) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 2, PerDay: 1_000_000}}
 		const minute, hour = time.Minute, time.Hour
 		for i, length := range []time.Duration{minute, 5 * minute, 15 * minute, hour, 6 * hour, 6 * hour} {
-			want(t, "early retries", s.untilBanned(c, 1_000), 101)
+			wantEqual(t, "early retries", 101, s.untilBanned(c, 1_000))
 			b := s.bans[i]
 			if got := b.EndsAt.Sub(b.StartedAt); got < length || got > length+time.Second {
 				t.Errorf("ban %d lasts %s, want %s", i+1, got, length)
@@ -125,7 +125,7 @@ func TestBanLevels(t *testing.T) {
 		}
 		s.clock.Advance(2 * 24 * time.Hour)
 		s.untilBanned(c, 1_000)
-		want(t, "the level after two days without a ban", s.bans[len(s.bans)-1].Level, 4)
+		wantEqual(t, "the level after two days without a ban", 4, s.bans[len(s.bans)-1].Level)
 	})
 }
 
@@ -133,16 +133,16 @@ func TestBanModes(t *testing.T) {
 	c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 	for mode, bans := range map[petcat.BanMode]int{petcat.ShadowBans: 1, petcat.BansOff: 0} {
 		eachLimiter(t, func(t *testing.T, s *service) {
-			want(t, "early retries", s.untilBanned(c, 1_000), 1_000)
-			want(t, "bans", len(s.bans), bans)
+			wantEqual(t, "early retries", 1_000, s.untilBanned(c, 1_000))
+			wantEqual(t, "bans", bans, len(s.bans))
 			if bans > 0 {
-				want(t, "shadow ban", s.bans[0].Shadow, true)
+				wantEqual(t, "shadow ban", true, s.bans[0].Shadow)
 			}
-			want(t, "warning", s.spend(c).Warn, false)
+			wantEqual(t, "warning", false, s.spend(c).Warn)
 			began := noon.Add(time.Hour)
 			s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: began, EndsAt: began.Add(time.Minute)})
 			s.clock.Advance(time.Hour)
-			want(t, "the outcome during another node's ban", s.spend(c).Outcome, ratelimit.Allowed)
+			wantEqual(t, "the outcome during another node's ban", ratelimit.Allowed, s.spend(c).Outcome)
 		}, func(o *ratelimit.Options) { o.BanMode = mode })
 	}
 }
@@ -168,11 +168,11 @@ func TestApplyBan(t *testing.T) {
 			{"the ban before it was lifted", ban, ratelimit.Allowed},
 		} {
 			s.ApplyBan(step.ban)
-			want(t, step.what, s.spend(c).Outcome, step.outcome)
+			wantEqual(t, step.what, step.outcome, s.spend(c).Outcome)
 		}
 		s.clock.Advance(time.Minute)
 		s.untilBanned(c, 1_000)
-		want(t, "the level after a lifted ban", s.bans[0].Level, 3)
+		wantEqual(t, "the level after a lifted ban", 3, s.bans[0].Level)
 	})
 }
 
@@ -183,7 +183,7 @@ func TestBanAfterClockIsSetBack(t *testing.T) {
 		s.untilBanned(c, 1_000)
 		s.clock.Step(-365 * 24 * time.Hour)
 		s.clock.Advance(time.Minute + time.Second)
-		want(t, "a minute after the clock was set back", s.spend(c).Outcome, ratelimit.Allowed)
+		wantEqual(t, "a minute after the clock was set back", ratelimit.Allowed, s.spend(c).Outcome)
 	})
 }
 
@@ -320,9 +320,9 @@ func TestEarlyRetriesOfOneMinute(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 1, PerDay: 1_000_000}}
 		for range 10 {
-			want(t, "early retries", s.untilBanned(c, 99), 99)
+			wantEqual(t, "early retries", 99, s.untilBanned(c, 99))
 			s.clock.Advance(time.Minute)
 		}
-		want(t, "bans", len(s.bans), 0)
+		wantEqual(t, "bans", 0, len(s.bans))
 	})
 }

@@ -16,22 +16,22 @@ func TestBucket(t *testing.T) {
 	c.Advance(18*time.Second + time.Second/2)
 	now, reset := c.Read().Wall, noon.Unix()+60
 	used := func(n int64) ratelimit.WindowState { return ratelimit.WindowState{Limit: 600, Used: n, Reset: reset} }
-	want(t, "before the first event", b.Peek("a"), ratelimit.BucketDecision{Now: now, Minute: used(0)})
+	wantEqual(t, "before the first event", ratelimit.BucketDecision{Now: now, Minute: used(0)}, b.Peek("a"))
 	for n := int64(1); n <= 600; n++ {
-		want(t, "within the limit", b.Take("a"), ratelimit.BucketDecision{Now: now, Minute: used(n)})
+		wantEqual(t, "within the limit", ratelimit.BucketDecision{Now: now, Minute: used(n)}, b.Take("a"))
 	}
 	for range 3 {
-		want(t, "past the limit", b.Take("a"), ratelimit.BucketDecision{
+		wantEqual(t, "past the limit", ratelimit.BucketDecision{
 			Rejected:   true,
 			Now:        now,
 			Minute:     used(600),
 			RetryAfter: 42,
-		})
+		}, b.Take("a"))
 	}
-	want(t, "Peek past the limit", b.Peek("a").Rejected, false)
-	want(t, "another", b.Take("b").Minute.Remaining(), 599)
+	wantEqual(t, "Peek past the limit", false, b.Peek("a").Rejected)
+	wantEqual(t, "another", 599, b.Take("b").Minute.Remaining())
 	c.Advance(42 * time.Second)
-	want(t, "the next minute", b.Take("a").Minute.Remaining(), 599)
+	wantEqual(t, "the next minute", 599, b.Take("a").Minute.Remaining())
 }
 
 // Beyond the number of keys in a minute, new keys share one count.
@@ -39,15 +39,15 @@ func TestBucketIsBounded(t *testing.T) {
 	c := clocktest.NewManual(noon)
 	b := ratelimit.NewBucket[int](c, 10, 1_000)
 	for n := 1; n <= 1_000; n++ {
-		want(t, "its own count", b.Take(n).Minute.Remaining(), 9)
+		wantEqual(t, "its own count", 9, b.Take(n).Minute.Remaining())
 	}
 	for n := range int64(10) {
-		want(t, "the shared count", b.Take(100_000+int(n)).Minute.Remaining(), 9-n)
+		wantEqual(t, "the shared count", 9-n, b.Take(100_000+int(n)).Minute.Remaining())
 	}
-	want(t, "the shared count is spent", b.Take(200_000).Rejected, true)
-	want(t, "a key with its own count", b.Take(5).Minute.Remaining(), 8)
+	wantEqual(t, "the shared count is spent", true, b.Take(200_000).Rejected)
+	wantEqual(t, "a key with its own count", 8, b.Take(5).Minute.Remaining())
 	c.Advance(time.Minute)
-	want(t, "the next minute", b.Take(200_000).Minute.Remaining(), 9)
+	wantEqual(t, "the next minute", 9, b.Take(200_000).Minute.Remaining())
 }
 
 func TestBucketInParallel(t *testing.T) {
@@ -64,5 +64,5 @@ func TestBucketInParallel(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	want(t, "allowed", allowed.Load(), 100)
+	wantEqual(t, "allowed", 100, allowed.Load())
 }

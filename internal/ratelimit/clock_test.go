@@ -91,7 +91,7 @@ func TestAllowedAfterRetryAfter(t *testing.T) {
 			}
 			for _, from := range []*ratelimit.Limiter{node, other} {
 				d := spend(from)
-				want(t, "the outcome before", d.Outcome, ratelimit.MinuteSpent)
+				wantEqual(t, "the outcome before", ratelimit.MinuteSpent, d.Outcome)
 				spend(node) // from memory
 				if from == other {
 					if c.during != nil {
@@ -100,7 +100,7 @@ func TestAllowedAfterRetryAfter(t *testing.T) {
 					w.now += d.RetryAfter * int64(time.Second)
 				}
 			}
-			want(t, "the outcome after the wait", spend(node).Outcome, ratelimit.Allowed)
+			wantEqual(t, "the outcome after the wait", ratelimit.Allowed, spend(node).Outcome)
 		})
 	}
 }

@@ -136,7 +136,7 @@ func TestSilence(t *testing.T) {
 			sharing(t, func(t *testing.T, s *service, c *scripted) {
 				for range 10 {
 					who, _ := s.ask(1)
-					want(t, "decided by", who, "counters")
+					wantEqual(t, "decided by", "counters", who)
 				}
 				c.set(plan)
 				var all sync.WaitGroup
@@ -151,15 +151,15 @@ func TestSilence(t *testing.T) {
 					})
 				}
 				time.Sleep(3 * time.Second)
-				want(t, "the state", s.Err(), ratelimit.ErrSilent)
+				wantEqual(t, "the state", ratelimit.ErrSilent, s.Err())
 				all.Wait()
-				want(t, "decided in memory", s.Local.Load(), 500)
+				wantEqual(t, "decided in memory", 500, s.Local.Load())
 				c.set(well)
 				time.Sleep(2 * time.Second)
-				want(t, "the state, without a request", s.Err(), nil)
+				wantEqual(t, "the state, without a request", nil, s.Err())
 				who, took := s.ask(1)
-				want(t, "decided by", who, "counters")
-				want(t, "duration", took, time.Millisecond)
+				wantEqual(t, "decided by", "counters", who)
+				wantEqual(t, "duration", time.Millisecond, took)
 			})
 		})
 	}
@@ -180,8 +180,8 @@ func TestMemoryDecidesOnce(t *testing.T) {
 		}
 		all.Wait()
 		time.Sleep(2 * time.Second)
-		want(t, "the state", s.Err(), nil)
-		want(t, "charged", c.charged, 0)
+		wantEqual(t, "the state", nil, s.Err())
+		wantEqual(t, "charged", 0, c.charged)
 	})
 }
 
@@ -199,7 +199,7 @@ func TestSilenceIsLogged(t *testing.T) {
 				got = append(got, strings.TrimSpace(line))
 			}
 			log.Reset()
-			want(t, what, got, lines)
+			wantEqual(t, what, lines, got)
 		}
 		withoutTime := func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == slog.TimeKey {
@@ -239,13 +239,13 @@ func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 		}
 		c.set(hangs)
 		for left := int64(19); left >= 0; left-- {
-			want(t, "remaining in the minute", s.spend(charge).Minute.Remaining(), left)
+			wantEqual(t, "remaining in the minute", left, s.spend(charge).Minute.Remaining())
 		}
-		want(t, "the outcome", s.spend(charge).Outcome, ratelimit.MinuteSpent)
+		wantEqual(t, "the outcome", ratelimit.MinuteSpent, s.spend(charge).Outcome)
 		time.Sleep(time.Minute) // memory is no longer trusted
 		c.set(well)
-		time.Sleep(2 * time.Second)                                          // for a probe
-		want(t, "remaining on the day", s.spend(charge).Day.Remaining(), 59) // the counters do not include the 20
+		time.Sleep(2 * time.Second)                                               // for a probe
+		wantEqual(t, "remaining on the day", 59, s.spend(charge).Day.Remaining()) // the counters do not include the 20
 	})
 }
 
@@ -256,18 +256,18 @@ func TestMemoryExpires(t *testing.T) {
 		began := time.Now()
 		for time.Since(began) < 29*time.Second {
 			who, _ := s.ask(1)
-			want(t, "decided by", who, "memory")
+			wantEqual(t, "decided by", "memory", who)
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(3 * time.Second)
 		who, _ := s.ask(1)
-		want(t, "the result after 30 s", who, unavailable)
-		want(t, "the state", s.Err(), ratelimit.ErrDown)
+		wantEqual(t, "the result after 30 s", unavailable, who)
+		wantEqual(t, "the state", ratelimit.ErrDown, s.Err())
 		c.set(well)
 		time.Sleep(2 * time.Second) // for a probe
-		want(t, "the state", s.Err(), nil)
+		wantEqual(t, "the state", nil, s.Err())
 		who, _ = s.ask(1)
-		want(t, "decided by", who, "counters")
+		wantEqual(t, "decided by", "counters", who)
 	})
 }
 
@@ -281,8 +281,8 @@ func TestSilenceAfterAnIdleHour(t *testing.T) {
 				time.Sleep(time.Hour)
 				c.set(plan)
 				who, took := s.ask(1)
-				want(t, "decided by", who, "memory")
-				want(t, "duration", took, time.Second)
+				wantEqual(t, "decided by", "memory", who)
+				wantEqual(t, "duration", time.Second, took)
 			})
 		})
 	}
@@ -306,13 +306,13 @@ func TestBrokenConnections(t *testing.T) {
 				time.Sleep(time.Hour)
 				counters.set(inOrder(c.calls...))
 				who, took := s.ask(1)
-				want(t, "decided by", who, unavailable)
-				want(t, "duration", took, c.took)
+				wantEqual(t, "decided by", unavailable, who)
+				wantEqual(t, "duration", c.took, took)
 				who, took = s.ask(1)
-				want(t, "the next is decided by", who, "counters")
-				want(t, "its duration", took, time.Millisecond)
+				wantEqual(t, "the next is decided by", "counters", who)
+				wantEqual(t, "its duration", time.Millisecond, took)
 				time.Sleep(2 * time.Second)
-				want(t, "decided in memory", s.Local.Load(), 0)
+				wantEqual(t, "decided in memory", 0, s.Local.Load())
 			})
 		})
 	}
@@ -371,8 +371,8 @@ func TestShortOutage(t *testing.T) {
 			})
 		}
 		all.Wait()
-		want(t, "decided by", decided, map[string]int{"counters": 999, unavailable: 1})
-		want(t, "rejected calls", rejected, 7)
+		wantEqual(t, "decided by", map[string]int{"counters": 999, unavailable: 1}, decided)
+		wantEqual(t, "rejected calls", 7, rejected)
 	})
 }
 
@@ -484,7 +484,7 @@ func TestOverload(t *testing.T) {
 				if n < min(seconds*c.rate, capacity)*8/10 || n != counters.charged || decided["memory"] > 0 {
 					t.Errorf("decided by %v with capacity %d; %d were charged", decided, capacity, counters.charged)
 				}
-				want(t, "counted as overloaded", s.Overloaded.Load(), uint64(decided[unavailable]))
+				wantEqual(t, "counted as overloaded", uint64(decided[unavailable]), s.Overloaded.Load())
 			})
 		})
 	}
@@ -501,7 +501,7 @@ func TestManyConcurrentRequests(t *testing.T) {
 				all.Go(func() { s.ask(petcat.AccountID(i % 5_000)) })
 			}
 			all.Wait()
-			want(t, "decided from memory", s.Local.Load() > 0, memory)
+			wantEqual(t, "decided from memory", memory, s.Local.Load() > 0)
 		})
 	}
 }

@@ -30,14 +30,14 @@ func TestDecisionAt(t *testing.T) {
 		{"on the next day", 12 * time.Hour, fresh(60, day+60), fresh(1_000, day+24*3600)},
 	} {
 		got := d.At(begin.Add(c.later).UnixNano())
-		want(t, c.name+": the minute", got.Minute, c.minute)
-		want(t, c.name+": the day", got.Day, c.day)
+		wantEqual(t, c.name+": the minute", c.minute, got.Minute)
+		wantEqual(t, c.name+": the day", c.day, got.Day)
 		effective, window := c.day, petcat.Day
 		if c.minute.Remaining() < c.day.Remaining() {
 			effective, window = c.minute, petcat.Minute
 		}
-		want(t, c.name+": the effective state", got.Effective, effective)
-		want(t, c.name+": the effective window", got.Window, window)
+		wantEqual(t, c.name+": the effective state", effective, got.Effective)
+		wantEqual(t, c.name+": the effective window", window, got.Window)
 	}
 }
 
@@ -48,16 +48,16 @@ func TestBanEndsBeforeSpentWindow(t *testing.T) {
 	day := u.Decide(ratelimit.DaySpent, 1)
 	for end, limit := range map[int64]int64{day.Day.Reset - 1: 1_000, day.Day.Reset: 1_000, day.Day.Reset + 1: 60} {
 		d := u.Banned(end, 1)
-		want(t, "the outcome", d.Outcome, ratelimit.Banned)
-		want(t, "the ban's end", d.BanEnds, end)
-		want(t, "the reset", d.Effective.Reset, max(end, day.Day.Reset))
-		want(t, "the limit", d.Effective.Limit, limit)
-		want(t, "the day ends no earlier than the ban", d.SpentBeyondBan, limit == 1_000)
+		wantEqual(t, "the outcome", ratelimit.Banned, d.Outcome)
+		wantEqual(t, "the ban's end", end, d.BanEnds)
+		wantEqual(t, "the reset", max(end, day.Day.Reset), d.Effective.Reset)
+		wantEqual(t, "the limit", limit, d.Effective.Limit)
+		wantEqual(t, "the day ends no earlier than the ban", limit == 1_000, d.SpentBeyondBan)
 		retryAfter := day.RetryAfter
 		if limit != 1_000 {
 			retryAfter = end - noon.Unix()
 		}
-		want(t, "Retry-After", d.RetryAfter, retryAfter)
+		wantEqual(t, "Retry-After", retryAfter, d.RetryAfter)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestRetryAfter(t *testing.T) {
 		59*time.Second + 900*time.Millisecond: 1, time.Minute - 1: 1,
 	} {
 		u := usage(noon.Add(after).UnixNano(), petcat.Quota{PerMinute: 1, PerDay: 10}, 1, 1)
-		want(t, "Retry-After after "+after.String(), u.Decide(u.NextOutcome(), 1).RetryAfter, seconds)
+		wantEqual(t, "Retry-After after "+after.String(), seconds, u.Decide(u.NextOutcome(), 1).RetryAfter)
 	}
 }
 
@@ -79,12 +79,12 @@ func TestDayJitter(t *testing.T) {
 	for key := range petcat.KeyID(6_100) {
 		d := u.Decide(ratelimit.DaySpent, key)
 		seen[d.RetryAfter-12*3600]++
-		want(t, "the same key again", u.Decide(ratelimit.DaySpent, key).RetryAfter, d.RetryAfter)
+		wantEqual(t, "the same key again", d.RetryAfter, u.Decide(ratelimit.DaySpent, key).RetryAfter)
 	}
 	for second := range int64(61) {
 		if n := seen[second]; n < 50 || n > 200 {
 			t.Errorf("%d of 6,100 keys return %d s after midnight", n, second)
 		}
 	}
-	want(t, "different delays", len(seen), 61)
+	wantEqual(t, "different delays", 61, len(seen))
 }

@@ -65,9 +65,9 @@ func TestAnswersOutOfOrder(t *testing.T) {
 				both.Wait()
 				c.set(hangs)
 				d := s.spend(charge)
-				want(t, "the newest revision", d.Newest, 0) // memory decided
-				want(t, "used in the minute", d.Minute.Used, 2)
-				want(t, "used on the day", d.Day.Used, 6)
+				wantEqual(t, "the newest revision", 0, d.Newest) // memory decided
+				wantEqual(t, "used in the minute", 2, d.Minute.Used)
+				wantEqual(t, "used on the day", 6, d.Day.Used)
 				s.Close()
 			})
 		})
@@ -92,8 +92,8 @@ func TestCountersClockIsSetBack(t *testing.T) {
 				s.spend(charge)
 				c.set(hangs)
 				d := s.spend(charge)
-				want(t, "the newest revision", d.Newest, 0) // memory decided
-				want(t, "used in the minute", d.Minute.Used, 11)
+				wantEqual(t, "the newest revision", 0, d.Newest) // memory decided
+				wantEqual(t, "used in the minute", 11, d.Minute.Used)
 			})
 		})
 	}
@@ -111,11 +111,11 @@ func TestMemoryKeepsLargerCounts(t *testing.T) {
 		}
 		c.set(well)
 		time.Sleep(2 * time.Second)
-		want(t, "counted by the counters", s.spend(charge).Minute.Used, 2)
+		wantEqual(t, "counted by the counters", 2, s.spend(charge).Minute.Used)
 		c.set(hangs)
 		d := s.spend(charge)
-		want(t, "used in the minute", d.Minute.Used, 7)
-		want(t, "used on the day", d.Day.Used, 7)
+		wantEqual(t, "used in the minute", 7, d.Minute.Used)
+		wantEqual(t, "used on the day", 7, d.Day.Used)
 	})
 }
 
@@ -142,8 +142,8 @@ func TestMemoryStaysInCountersMinute(t *testing.T) {
 		}
 		c.set(hangs)
 		d := s.spend(charge)
-		want(t, "the newest revision", d.Newest, 0) // memory decided
-		want(t, "used in the minute", d.Minute.Used, 4)
+		wantEqual(t, "the newest revision", 0, d.Newest) // memory decided
+		wantEqual(t, "used in the minute", 4, d.Minute.Used)
 	})
 }
 
@@ -155,19 +155,19 @@ func TestDayIsReadTwice(t *testing.T) {
 	reads := 0
 	spend := func() int64 {
 		d, err := l.Spend(t.Context(), charge)
-		want(t, "the error", err, nil)
+		wantEqual(t, "the error", nil, err)
 		return d.Day.Used
 	}
 	l = ratelimit.New(ratelimit.Options{
 		Clock: clocktest.NewManual(noon),
 		DayUsed: func(context.Context, petcat.AccountID, int64) (int64, error) {
 			if reads++; reads == 1 {
-				want(t, "used by the other request", spend(), 6)
+				wantEqual(t, "used by the other request", 6, spend())
 			}
 			return 5, nil
 		},
 	})
 	defer l.Close()
-	want(t, "used", spend(), 7)
-	want(t, "reads", reads, 2)
+	wantEqual(t, "used", 7, spend())
+	wantEqual(t, "reads", 2, reads)
 }

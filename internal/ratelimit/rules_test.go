@@ -126,7 +126,7 @@ func (s *service) spend(c ratelimit.Charge) ratelimit.Decision {
 	return d
 }
 
-func want[T any](t *testing.T, what string, got, want T) {
+func wantEqual[T any](t *testing.T, what string, want, got T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {
 		t.Fatalf("%s (-want +got):\n%s", what, diff)
@@ -142,29 +142,29 @@ func TestWindows(t *testing.T) {
 		minute, midnight := noon.Unix()+60, noon.Unix()+12*3600
 		for n := int64(1); n <= 60; n++ {
 			d := s.spend(c)
-			want(t, "the outcome", d.Outcome, ratelimit.Allowed)
-			want(t, "the minute", d.Minute, ratelimit.WindowState{Limit: 60, Used: n, Reset: minute})
-			want(t, "the day", d.Day, ratelimit.WindowState{Limit: 1_000, Used: n, Reset: midnight})
-			want(t, "the effective window", d.Effective, d.Minute)
+			wantEqual(t, "the outcome", ratelimit.Allowed, d.Outcome)
+			wantEqual(t, "the minute", ratelimit.WindowState{Limit: 60, Used: n, Reset: minute}, d.Minute)
+			wantEqual(t, "the day", ratelimit.WindowState{Limit: 1_000, Used: n, Reset: midnight}, d.Day)
+			wantEqual(t, "the effective window", d.Minute, d.Effective)
 		}
 		for range 3 {
 			d := s.spend(c)
-			want(t, "the outcome", d.Outcome, ratelimit.MinuteSpent)
-			want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 60, Used: 60, Reset: minute})
-			want(t, "the day after rejections", d.Day.Remaining(), 940)
-			want(t, "Retry-After", d.RetryAfter, 42)
+			wantEqual(t, "the outcome", ratelimit.MinuteSpent, d.Outcome)
+			wantEqual(t, "the effective window", ratelimit.WindowState{Limit: 60, Used: 60, Reset: minute}, d.Effective)
+			wantEqual(t, "the day after rejections", 940, d.Day.Remaining())
+			wantEqual(t, "Retry-After", 42, d.RetryAfter)
 		}
-		want(t, "another account", s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining(), 59)
+		wantEqual(t, "another account", 59, s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining())
 
 		c.Quota.PerMinute = 300
-		want(t, "a plan change keeps the usage", s.spend(c).Minute.Remaining(), 239)
+		wantEqual(t, "a plan change keeps the usage", 239, s.spend(c).Minute.Remaining())
 		c.Quota.PerMinute = 60
 		d := s.spend(c)
-		want(t, "the smaller plan again", d.Outcome, ratelimit.MinuteSpent)
-		want(t, "used with the smaller plan", d.Minute.Used, 61)
+		wantEqual(t, "the smaller plan again", ratelimit.MinuteSpent, d.Outcome)
+		wantEqual(t, "used with the smaller plan", 61, d.Minute.Used)
 
 		s.clock.Advance(42 * time.Second)
-		want(t, "the next minute", s.spend(c).Minute.Remaining(), 59)
+		wantEqual(t, "the next minute", 59, s.spend(c).Minute.Remaining())
 		for {
 			d := s.spend(c)
 			if d.Outcome == ratelimit.MinuteSpent {
@@ -175,17 +175,17 @@ func TestWindows(t *testing.T) {
 				break
 			}
 			if d.Day.Remaining() < d.Minute.Remaining() {
-				want(t, "the effective window", d.Effective, d.Day)
+				wantEqual(t, "the effective window", d.Day, d.Effective)
 			}
 		}
 		d = s.spend(c)
-		want(t, "the effective window", d.Effective, ratelimit.WindowState{Limit: 1_000, Used: 1_000, Reset: midnight})
+		wantEqual(t, "the effective window", ratelimit.WindowState{Limit: 1_000, Used: 1_000, Reset: midnight}, d.Effective)
 		toMidnight := midnight - s.clock.Read().Time().Unix()
 		if d.RetryAfter < toMidnight || d.RetryAfter > toMidnight+61 {
 			t.Errorf("Retry-After is %d, with %d s to midnight", d.RetryAfter, toMidnight)
 		}
 		s.clock.Advance(time.Duration(toMidnight) * time.Second)
-		want(t, "the next day", s.spend(c).Day.Remaining(), 999)
+		wantEqual(t, "the next day", 999, s.spend(c).Day.Remaining())
 	})
 }
 
@@ -195,16 +195,16 @@ func TestPeek(t *testing.T) {
 		for n := range int64(3) {
 			for range 3 {
 				d, err := s.Peek(t.Context(), c)
-				want(t, "the error", err, nil)
-				want(t, "remaining in the minute", d.Minute.Remaining(), 2-n)
-				want(t, "spent", d.Outcome == ratelimit.MinuteSpent, n == 2)
+				wantEqual(t, "the error", nil, err)
+				wantEqual(t, "remaining in the minute", 2-n, d.Minute.Remaining())
+				wantEqual(t, "spent", n == 2, d.Outcome == ratelimit.MinuteSpent)
 			}
 			s.spend(c)
 		}
 		s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
 		d, err := s.Peek(t.Context(), c)
-		want(t, "the error", err, nil)
-		want(t, "the ban's end", d.BanEnds, noon.Unix()+60)
+		wantEqual(t, "the error", nil, err)
+		wantEqual(t, "the ban's end", noon.Unix()+60, d.BanEnds)
 	})
 }
 
@@ -229,7 +229,7 @@ func TestParallel(t *testing.T) {
 		}
 		wg.Wait()
 		for i, wanted := range []int64{60, 60, 59} {
-			want(t, "admitted", admitted[i].Load(), wanted)
+			wantEqual(t, "admitted", wanted, admitted[i].Load())
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		if s.shared != nil {
 			left = 999
 		}
-		want(t, "remaining on the day", s.spend(c).Day.Remaining(), left)
+		wantEqual(t, "remaining on the day", left, s.spend(c).Day.Remaining())
 
 		s.history[3] = 1_000
 		s.ApplyBan(petcat.Ban{Key: 3, Account: 3, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
@@ -253,12 +253,12 @@ func TestDayUsageBeforeStart(t *testing.T) {
 			limit = 60 // of the ban
 		}
 		banned := ratelimit.Charge{Account: 3, Key: 3, Quota: free}
-		want(t, "the limit for a banned key", s.spend(banned).Effective.Limit, limit)
+		wantEqual(t, "the limit for a banned key", limit, s.spend(banned).Effective.Limit)
 
 		s.clock.Advance(24 * time.Hour)
-		want(t, "remaining on the next day", s.spend(c).Day.Remaining(), 999)
+		wantEqual(t, "remaining on the next day", 999, s.spend(c).Day.Remaining())
 		other := ratelimit.Charge{Account: 2, Key: 2, Quota: free}
-		want(t, "remaining on the next day, another account", s.spend(other).Day.Remaining(), 999)
+		wantEqual(t, "remaining on the next day, another account", 999, s.spend(other).Day.Remaining())
 	})
 }
 
@@ -270,14 +270,14 @@ func TestUnreadableHistory(t *testing.T) {
 	c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
 	failure = errors.New("down")
 	_, err := l.Spend(t.Context(), c)
-	want(t, "the code", petcat.CodeOf(err), petcat.CodeServiceUnavailable)
+	wantEqual(t, "the code", petcat.CodeServiceUnavailable, petcat.CodeOf(err))
 	failure = nil
 	d, err := l.Spend(t.Context(), c)
-	want(t, "the error", err, nil)
-	want(t, "remaining on the day", d.Day.Remaining(), 994)
+	wantEqual(t, "the error", nil, err)
+	wantEqual(t, "remaining on the day", 994, d.Day.Remaining())
 	failure = errors.New("down")
 	_, err = l.Spend(t.Context(), c) // now known
-	want(t, "the error", err, nil)
+	wantEqual(t, "the error", nil, err)
 }
 
 // Sweep removes accounts of past days and well-behaved keys, and nothing else.
@@ -290,10 +290,10 @@ func TestSweep(t *testing.T) {
 			s.Sweep()
 		}
 		s.history[1] = 500 // not read again: the day began after the start
-		want(t, "remaining on the day", s.spend(c).Day.Remaining(), 999)
+		wantEqual(t, "remaining on the day", 999, s.spend(c).Day.Remaining())
 		s.clock.Advance(time.Hour)
 		s.Sweep()
-		want(t, "remaining on the day after a sweep", s.spend(c).Day.Remaining(), 998)
+		wantEqual(t, "remaining on the day after a sweep", 998, s.spend(c).Day.Remaining())
 	})
 }
 
@@ -307,7 +307,7 @@ func TestClockIsSet(t *testing.T) {
 			}
 			s.clock.Step(step)
 			s.clock.Advance(time.Minute + time.Second)
-			want(t, "a minute after a step of "+step.String(), s.spend(c).Outcome, ratelimit.Allowed)
+			wantEqual(t, "a minute after a step of "+step.String(), ratelimit.Allowed, s.spend(c).Outcome)
 		}
 	})
 }
@@ -334,15 +334,15 @@ func TestModel(t *testing.T) {
 			charge(&u, petcat.QuotaCharge{Quota: q, Peek: peek}, now, 0)
 			d, err := decide(t.Context(), c)
 			model[id] = u
-			want(t, "the error", err, nil)
+			wantEqual(t, "the error", nil, err)
 			u.Now, u.Newest = d.Now, d.Newest // unknown if decided from memory
 			usage := ratelimit.Usage{QuotaCount: u, Quota: q}
-			want(t, "the usage", d.Usage, usage)
+			wantEqual(t, "the usage", usage, d.Usage)
 			outcome := ratelimit.Allowed
 			if !u.Allowed {
 				outcome = usage.NextOutcome()
 			}
-			want(t, "the answer", d, usage.Decide(outcome, c.Key))
+			wantEqual(t, "the answer", usage.Decide(outcome, c.Key), d)
 		}
 	}, func(o *ratelimit.Options) { o.BanMode = petcat.BansOff })
 }
