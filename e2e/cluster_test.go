@@ -173,11 +173,12 @@ func TestDatabaseOutage(t *testing.T) {
 		}
 		strict.list(k.Key).wantError(t, http.StatusServiceUnavailable, rules.CodeServiceUnavailable)
 		outage.end()
+		eventually(t, "creates are acknowledged again", func() bool { return create(fmt.Sprint("after ", i)) })
 		for _, n := range []*node{n, strict} {
 			eventually(t, "the node is ready again", n.ready)
+			// After a create, a list needs the node's connections for reads.
 			known.check(t, func() []category { return n.fresh(k.Key) })
 		}
-		eventually(t, "creates are acknowledged again", func() bool { return create(fmt.Sprint("after ", i)) })
 		setOutage(t, false, n.client, strict.client)
 	}
 	n.stop()
