@@ -210,6 +210,20 @@ func TestCallerLeavesBeforeBegin(t *testing.T) {
 	create(t, s, "Dogs")
 }
 
+// TestEndedCallerGetsNoWriter: a caller that has left does not get the writer, even if it is free.
+func TestEndedCallerGetsNoWriter(t *testing.T) {
+	s := openAt(t, t.TempDir(), Options{})
+	defer closeNow(t, s)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for range 100 { // a select would choose at random
+		if tx, err := s.Begin(left, store.Work{Doing: "left"}); err == nil {
+			_ = tx.Rollback()
+			t.Fatal("a transaction began")
+		}
+	}
+}
+
 // TestRollbackReleasesFile: after a rollback, other processes can write.
 func TestRollbackReleasesFile(t *testing.T) {
 	dir := t.TempDir()
