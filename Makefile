@@ -36,7 +36,7 @@ CONTRACT  := api/openapi.yaml
 # The requests and responses recorded by tests.
 EXCHANGES := build/exchanges.jsonl
 # The SDK is a separate module, which ./... does not include.
-SDK       := petcat/client
+SDK       := $(shell sed -n 's/^module //p' go.mod)/client
 # Formats the templates of all pages.
 FORMAT_TEMPLATES = find internal -name '*.html' -print0 | xargs -0 go run ./tools/templates
 # The supported platforms, except linux/amd64.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestAuditSealCoversAllFields(t *testing.T) {

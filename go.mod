@@ -1,4 +1,4 @@
-module petcat
+module github.com/petcat-api/petcat
 
 go 1.26.0
 
@@ -31,7 +31,7 @@ require (
 	google.golang.org/protobuf v1.36.12
 	gopkg.in/yaml.v3 v3.0.1
 	modernc.org/sqlite v1.60.1
-	petcat/client v0.0.0
+	github.com/petcat-api/petcat/client v0.0.0
 	pgregory.net/rapid v1.3.0
 )
 
@@ -76,4 +76,4 @@ require (
 )
 
 // The SDK is a module, so that programs that use it link nothing of the server.
-replace petcat/client => ./client
+replace github.com/petcat-api/petcat/client => ./client

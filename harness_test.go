@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // noon is the time at which the tests run.

@@ -3,7 +3,7 @@ package petcat_test
 import (
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // TestOneFormOfID: each id has one form.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestRotation(t *testing.T) {

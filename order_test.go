@@ -3,7 +3,7 @@ package petcat_test
 import (
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestParseNewOrder(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestParsePlan(t *testing.T) {

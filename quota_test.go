@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // TestEverySecondLiesInOneWindow also tests times before the epoch and in the far future.

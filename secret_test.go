@@ -9,7 +9,7 @@ import (
 	"testing"
 	"text/template"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // planted is the secret text.

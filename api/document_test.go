@@ -10,8 +10,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
-	"petcat/api"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/api"
 )
 
 // load returns the document, validated.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // wantValid checks an example against its schema.

@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // mark is the part of an operation that the registry and the document share.

@@ -7,7 +7,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"petcat/api"
+	"github.com/petcat-api/petcat/api"
 )
 
 func TestServerURL(t *testing.T) {

@@ -3,11 +3,11 @@ package main
 import (
 	"testing"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func TestWrkRate(t *testing.T) {

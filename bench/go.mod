@@ -1,4 +1,4 @@
-module petcat/bench
+module github.com/petcat-api/petcat/bench
 
 go 1.26.0
 
@@ -7,7 +7,7 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	golang.org/x/text v0.42.0
 	gonum.org/v1/plot v0.17.0
-	petcat v0.0.0
+	github.com/petcat-api/petcat v0.0.0
 )
 
 require (
@@ -36,6 +36,6 @@ require (
 )
 
 replace (
-	petcat => ..
-	petcat/client => ../client
+	github.com/petcat-api/petcat => ..
+	github.com/petcat-api/petcat/client => ../client
 )

@@ -9,10 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/postgres"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/postgres"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // decisions compares limiters that count in PostgreSQL with the database's upper bound: a

@@ -20,7 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat/client"
+	"github.com/petcat-api/petcat/client"
 )
 
 // TestNew: a bad URL or key returns an error that names the remedy.

@@ -8,7 +8,7 @@ import (
 	"log"
 	"net/http/httptest"
 
-	"petcat/client"
+	"github.com/petcat-api/petcat/client"
 )
 
 func Example() {

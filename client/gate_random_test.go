@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat/client"
+	"github.com/petcat-api/petcat/client"
 )
 
 // TestGateRandom runs random numbers of clients and goroutines on one account, with other

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat/client"
+	"github.com/petcat-api/petcat/client"
 )
 
 // createAll creates n categories, each in its own goroutine.

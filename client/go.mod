@@ -1,3 +1,3 @@
-module petcat/client
+module github.com/petcat-api/petcat/client
 
 go 1.24

@@ -25,7 +25,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat/client"
+	"github.com/petcat-api/petcat/client"
 )
 
 // The scenarios of all clients; clients/README.md describes the file.

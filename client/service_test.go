@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat/client"
+	"github.com/petcat-api/petcat/client"
 )
 
 // validKey is the key of all accounts. No real key has this form.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	rules "petcat"
+	rules "github.com/petcat-api/petcat"
 )
 
 // onNodes runs a test on one node with SQLite, and on two with PostgreSQL.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	rules "petcat"
+	rules "github.com/petcat-api/petcat"
 )
 
 // otherKind returns an empty place for the other database.

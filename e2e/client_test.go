@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	client "petcat/client"
+	client "github.com/petcat-api/petcat/client"
 )
 
 // TestClient: goroutines that share one SDK client, and the first program in the SDK's README, create

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	rules "petcat"
-	"petcat/docs"
+	rules "github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/docs"
 )
 
 // sdk is a client in another language, which scripts/clients has installed in build/clients.
@@ -61,7 +61,7 @@ func workshop(t *testing.T, url string, k key) (dir string, variables []string) 
 	must(t, os.Symlink(filepath.Join(installed, "node_modules"), filepath.Join(dir, "node_modules")))
 	sdk, err := filepath.Abs("../client")
 	must(t, err)
-	module := "module program\n\ngo 1.24\n\nrequire petcat/client v0.0.0\n\nreplace petcat/client => " + strconv.Quote(sdk) + "\n"
+	module := "module program\n\ngo 1.24\n\nrequire github.com/petcat-api/petcat/client v0.0.0\n\nreplace github.com/petcat-api/petcat/client => " + strconv.Quote(sdk) + "\n"
 	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(module), 0o600))
 	return dir, append(os.Environ(), "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key, "PYTHONPATH="+filepath.Join(installed, "python"), "PYTHONDONTWRITEBYTECODE=1")
 }
@@ -314,7 +314,7 @@ import (
 	"context"
 	"fmt"
 
-	petcat "petcat/client"
+	petcat "github.com/petcat-api/petcat/client"
 )
 
 var ctx = context.Background()

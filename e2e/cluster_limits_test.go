@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	rules "petcat"
-	"petcat/internal/pgtest"
+	rules "github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // TestLimitsOfSeveralNodes: nodes on one database admit exactly the quota of each minute and day, for any

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	rules "petcat"
-	"petcat/internal/pgtest"
+	rules "github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // TestListsAreFresh: a list on any node contains every create that was acknowledged before the request,

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	rules "petcat"
+	rules "github.com/petcat-api/petcat"
 )
 
 // signInLink creates an operator, and returns its sign-in link.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // patroni is a PostgreSQL primary with a synchronous standby, which Patroni promotes.

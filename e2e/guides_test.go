@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat/docs"
+	"github.com/petcat-api/petcat/docs"
 )
 
 // example is a block of commands in a guide, with their output if it is shown.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/apicheck"
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/apicheck"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // The documented exit codes.

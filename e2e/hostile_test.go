@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	rules "petcat"
-	"petcat/internal/apicheck"
+	rules "github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/apicheck"
 )
 
 // raw sends bytes, and returns the status of the first response, 0 if the server closes the connection.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	rules "petcat"
+	rules "github.com/petcat-api/petcat"
 )
 
 // answer is a response with its body read.

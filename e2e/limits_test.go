@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	rules "petcat"
+	rules "github.com/petcat-api/petcat"
 )
 
 // TestWindowOfResponse: a response is counted in the window of its decision, even if it is sent in the

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	rules "petcat"
+	rules "github.com/petcat-api/petcat"
 )
 
 // TestPetsAndOrders: acknowledged pets and orders survive a kill, orders are visible only to their

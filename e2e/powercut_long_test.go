@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	rules "petcat"
-	"petcat/internal/disktest"
+	rules "github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/disktest"
 )
 
 // cutDisk is a disk with power cuts, mounted in a directory. It needs root and FUSE.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	rules "petcat"
+	rules "github.com/petcat-api/petcat"
 )
 
 // TestServe: the first start creates a deployment, responses match the contract, and a restart keeps the

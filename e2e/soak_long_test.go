@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // series is a series of measurements of a node.

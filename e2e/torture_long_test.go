@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	rules "petcat"
-	"petcat/internal/pgtest"
+	rules "github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // TestTortureKills kills a server PETCAT_KILLS times on each database.

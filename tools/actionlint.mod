@@ -1,6 +1,6 @@
 // The checker of the workflows in .github, in a separate module because it needs an older
 // go.yaml.in/yaml/v4 than tools.mod. Run it with: go tool -modfile=tools/actionlint.mod actionlint
-module petcat/tools/actionlint
+module github.com/petcat-api/petcat/tools/actionlint
 
 go 1.26.0
 

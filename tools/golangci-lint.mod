@@ -1,6 +1,6 @@
 // The linter, in a separate module so that its dependencies do not affect petcat's. Run it
 // with: go tool -modfile=tools/golangci-lint.mod golangci-lint
-module petcat/tools/golangci-lint
+module github.com/petcat-api/petcat/tools/golangci-lint
 
 go 1.26.0
 

@@ -1,5 +1,5 @@
 // GoReleaser, which builds the files of a release: go tool -modfile=tools/goreleaser.mod goreleaser
-module petcat/tools/goreleaser
+module github.com/petcat-api/petcat/tools/goreleaser
 
 go 1.26.1
 

@@ -1,5 +1,5 @@
 // Small build tools. Run one with: go tool -modfile=tools/tools.mod NAME
-module petcat/tools
+module github.com/petcat-api/petcat/tools
 
 go 1.26.0
 

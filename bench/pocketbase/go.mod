@@ -1,4 +1,4 @@
-module petcat/bench/pocketbase
+module github.com/petcat-api/petcat/bench/pocketbase
 
 go 1.26.0
 

@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/config"
-	"petcat/internal/portal"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/portal"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) accountCommand() *cobra.Command {

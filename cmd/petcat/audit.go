@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func (p *program) auditCommand() *cobra.Command {

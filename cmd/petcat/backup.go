@@ -9,12 +9,12 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/backup"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
-	"petcat/internal/postgres"
-	"petcat/internal/sqlite"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/backup"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/postgres"
+	"github.com/petcat-api/petcat/internal/sqlite"
 )
 
 func (p *program) backupCommand() *cobra.Command {

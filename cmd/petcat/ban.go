@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) banCommand() *cobra.Command {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	client "petcat/client"
-	"petcat/internal/config"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	client "github.com/petcat-api/petcat/client"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) categoryCommand() *cobra.Command {

@@ -14,8 +14,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	client "petcat/client"
-	"petcat/internal/importer"
+	client "github.com/petcat-api/petcat/client"
+	"github.com/petcat-api/petcat/internal/importer"
 )
 
 // importCommand is a run of an import.

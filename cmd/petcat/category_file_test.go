@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	client "petcat/client"
+	client "github.com/petcat-api/petcat/client"
 )
 
 // stubService is a service with categories and a daily quota.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat/internal/config"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // call is one run of a command.

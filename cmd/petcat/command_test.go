@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clock"
-	"petcat/internal/clocktest"
-	"petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/config"
 )
 
 func TestConfirm(t *testing.T) {

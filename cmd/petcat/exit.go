@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"syscall"
 
-	"petcat"
-	"petcat/internal/datadir"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/datadir"
 )
 
 // The exit codes, on which scripts and supervisors rely. Codes from 65 to 78 are those of

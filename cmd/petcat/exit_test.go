@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // TestErrors checks the exit codes and messages of errors.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"petcat"
-	"petcat/internal/datadir"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/datadir"
 )
 
 // dash stands for stdin or stdout instead of a file name.

@@ -18,10 +18,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/config"
-	"petcat/internal/doctor"
-	"petcat/internal/server"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/doctor"
+	"github.com/petcat-api/petcat/internal/server"
 )
 
 // healthTimeout is the timeout for a node's response. The node reads its state from memory, so a

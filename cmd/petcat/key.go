@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) keyCommand() *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // TestUnprintableSecrets checks that a change with a secret is not made, or undone, if the secret

@@ -29,9 +29,9 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func main() {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/config"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
 )
 
 func (p *program) nodeCommand() *cobra.Command {

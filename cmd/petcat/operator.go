@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/console"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/console"
 )
 
 func (p *program) operatorCommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func (p *program) tokenCommand() *cobra.Command {

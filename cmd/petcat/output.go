@@ -15,7 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 // record is printed as a JSON object, as lines, or as a row of a table. In text, created_at becomes

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func (p *program) planCommand() *cobra.Command {

@@ -15,13 +15,13 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/config"
-	"petcat/internal/console"
-	"petcat/internal/logging"
-	"petcat/internal/portal"
-	"petcat/internal/server"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/console"
+	"github.com/petcat-api/petcat/internal/logging"
+	"github.com/petcat-api/petcat/internal/portal"
+	"github.com/petcat-api/petcat/internal/server"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func (p *program) serveCommand() *cobra.Command {

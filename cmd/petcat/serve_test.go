@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/config"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // startingNode is a node that cannot check keys yet.

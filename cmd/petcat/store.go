@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat/internal/config"
-	"petcat/internal/datadir"
-	"petcat/internal/postgres"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/postgres"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // open opens the data, also while servers and other commands use it. Only init may create a

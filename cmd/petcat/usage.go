@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"petcat"
-	"petcat/internal/representation"
-	usagehistory "petcat/internal/usage"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
+	usagehistory "github.com/petcat-api/petcat/internal/usage"
 )
 
 func (p *program) usageCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat/internal/apicheck"
+	"github.com/petcat-api/petcat/internal/apicheck"
 )
 
 // sent is the Unix second at which requests are sent, on the limiter's clock: 18 s into a

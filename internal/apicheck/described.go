@@ -16,7 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"petcat/api"
+	"github.com/petcat-api/petcat/api"
 )
 
 // document is an OpenAPI document with compiled schemas. kin-openapi compiles them for each

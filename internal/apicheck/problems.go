@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 var (

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "rewrite the generated files")
 
 // module is the path of the module, and of the package at its root.
 const (
-	module   = "petcat"
+	module   = "github.com/petcat-api/petcat"
 	internal = module + "/internal/"
 )
 

@@ -21,9 +21,9 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // Source is a store that can be backed up.

@@ -15,9 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
 )
 
 const (

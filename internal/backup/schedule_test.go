@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clocktest"
-	"petcat/internal/pgtest"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // schedule is a schedule of hourly backups in its own folder, which keeps two.

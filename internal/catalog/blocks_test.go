@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
-	"petcat/internal/catalog"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
 )
 
 // element returns a category that takes size bytes of a list, including the character before it.

@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // blockSize is the size in bytes after which a block is closed. It bounds the bytes that a write

@@ -14,8 +14,8 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"petcat"
-	"petcat/internal/catalog"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
 )
 
 // drawCategory draws texts with characters that JSON must or may escape, of up to 40 KB, so that

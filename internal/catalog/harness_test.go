@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
-	"petcat"
-	"petcat/internal/catalog"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
 )
 
 // TestMain fixes the seed of random tests. Set another one with -rapid.seed.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // elements is a segment of the list: objects by id ascending, each with a comma after it.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // ReplicaOptions of a [Replica]. All fields except Timeout are required.

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // feed is a store with other writers. It answers after a round trip.

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
-	"petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clientnet"
 )
 
 func TestOf(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clientnet"
 )
 
 func TestClient(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat/internal/clock"
-	"petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clocktest"
 )
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // Manual is a [clock.Clock] that only moves when a test moves it. It is safe for concurrent use.

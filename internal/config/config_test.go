@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func must(t testing.TB, err error) {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Register adds the flags of the named settings, by default of all, and returns these

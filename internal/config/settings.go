@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 //go:generate go test . -run=TestDocument -update

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Setting is one row of the table of settings.

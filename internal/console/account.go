@@ -3,8 +3,8 @@ package console
 import (
 	"strings"
 
-	"petcat"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // accountsView is a page of accounts.

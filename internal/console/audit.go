@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"petcat"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // auditView is a page of the audit log, the newest entry first.

@@ -1,8 +1,8 @@
 package console
 
 import (
-	"petcat"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // bansView is a page of bans.

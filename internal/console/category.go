@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // categoryView is a category as the API shows it.

@@ -20,10 +20,10 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/config"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // List is the list of categories as the API returns it.

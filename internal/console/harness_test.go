@@ -10,11 +10,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petcat"
-	"petcat/internal/backup"
-	"petcat/internal/config"
-	"petcat/internal/pages"
-	"petcat/internal/pagetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/backup"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/pagetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 const (

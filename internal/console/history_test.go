@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // wantStep compares a step without its buckets, which P50 and P99 show.

@@ -3,9 +3,9 @@ package console
 import (
 	"strings"
 
-	"petcat"
-	"petcat/internal/config"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 func (c *Console) settings(x *pages.Exchange) error {

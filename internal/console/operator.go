@@ -4,8 +4,8 @@ import (
 	"crypto/rand"
 	"time"
 
-	"petcat"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // operatorsView has the users of the console and of the management API.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
 
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // pages returns all pages.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/pages"
-	"petcat/internal/pagetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/pagetest"
 )
 
 func TestSignIn(t *testing.T) {

@@ -3,7 +3,7 @@ package console
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Store has the methods of the store that the console calls.
@@ -22,7 +22,7 @@ type Store interface {
 		ctx context.Context, by petcat.Author, id petcat.AccountID,
 	) (petcat.Result[petcat.Account], error)
 
-	// Keys and bans; see also [petcat/internal/pages.Keys].
+	// Keys and bans; see also [github.com/petcat-api/petcat/internal/pages.Keys].
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
 	FindKeys(ctx context.Context, hashes []petcat.KeyHash) ([]petcat.Key, error)
 	KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error)

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"petcat"
-	"petcat/internal/pages"
-	usagehistory "petcat/internal/usage"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
+	usagehistory "github.com/petcat-api/petcat/internal/usage"
 )
 
 // usageView is a part of the usage history of one account or of all.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/pagetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pagetest"
 )
 
 func TestUsage(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Dir is a writable data directory.

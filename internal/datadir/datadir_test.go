@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func must(t *testing.T, err error) {

@@ -14,13 +14,13 @@ import (
 	"os"
 	"time"
 
-	"petcat/internal/backup"
-	"petcat/internal/clock"
-	"petcat/internal/config"
-	"petcat/internal/datadir"
-	"petcat/internal/postgres"
-	"petcat/internal/server"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/backup"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/postgres"
+	"github.com/petcat-api/petcat/internal/server"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 const (

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/config"
-	"petcat/internal/datadir"
-	"petcat/internal/doctor"
-	"petcat/internal/server"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/doctor"
+	"github.com/petcat-api/petcat/internal/server"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // options returns options for an empty deployment with scheduled backups and a ready node.

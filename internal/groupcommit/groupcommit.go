@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // DefaultMaxGroup is the maximum size of a group. Larger groups hardly raise the throughput, and

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"petcat/internal/clocktest"
-	"petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/groupcommit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat/internal/groupcommit"
 )
 
 // lanes is a commit function for concurrent groups that waits for the test to let each group through.

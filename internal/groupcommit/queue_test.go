@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat/internal/clock"
-	"petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/groupcommit"
 )
 
 func TestFullQueue(t *testing.T) {

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"sync"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // bodyMemory limits the memory of all request bodies in flight, beyond the first 4 KiB of each. An

@@ -3,7 +3,7 @@ package httpapi
 import (
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // TestBodyMemoryForgets: accounts without bodies in flight use no memory.

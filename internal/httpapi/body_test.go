@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/httpapi"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/httpapi"
 )
 
 // malformed are bodies that are invalid JSON (RFC 8259), or JSON that parsers interpret differently.

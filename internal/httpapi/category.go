@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"strconv"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // listCategories handles GET /categories.

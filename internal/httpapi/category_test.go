@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestGetCategory(t *testing.T) {

@@ -13,14 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/clocktest"
-	"petcat/internal/httpapi"
-	"petcat/internal/keyring"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/httpapi"
+	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // pipes is a listener for unbuffered connections. In a synctest bubble, transfers take no time.

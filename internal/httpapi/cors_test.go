@@ -10,11 +10,11 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"petcat"
-	"petcat/api"
-	"petcat/internal/clock"
-	"petcat/internal/httpapi"
-	"petcat/internal/keyring"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/api"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/httpapi"
+	"github.com/petcat-api/petcat/internal/keyring"
 )
 
 const (

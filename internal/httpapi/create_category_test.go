@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestCreateCategory(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // route has the operations of a path.

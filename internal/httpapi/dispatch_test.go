@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/httpapi"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/httpapi"
 )
 
 func TestDispatch(t *testing.T) {

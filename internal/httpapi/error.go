@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"petcat"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // pause is the Retry-After in seconds for errors with a short cause.

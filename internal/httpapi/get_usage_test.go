@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestUsageIsFree(t *testing.T) {

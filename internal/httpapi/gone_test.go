@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/httpapi"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/httpapi"
 )
 
 // goneCreator is a store whose writes take longer than the client waits.

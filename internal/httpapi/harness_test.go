@@ -17,17 +17,17 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petcat"
-	"petcat/internal/apicheck"
-	"petcat/internal/catalog"
-	"petcat/internal/clientnet"
-	"petcat/internal/clocktest"
-	"petcat/internal/datadir"
-	"petcat/internal/httpapi"
-	"petcat/internal/keyring"
-	"petcat/internal/ratelimit"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/apicheck"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/httpapi"
+	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

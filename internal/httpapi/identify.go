@@ -6,9 +6,9 @@ import (
 	"net/url"
 	"strings"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/keyring"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/keyring"
 )
 
 // identify finds the caller by its key. Without a valid key, it stores the error for admit.

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/httpapi"
-	"petcat/internal/keyring"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/httpapi"
+	"github.com/petcat-api/petcat/internal/keyring"
 )
 
 const (

@@ -6,10 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/ratelimit"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 const (

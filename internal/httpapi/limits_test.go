@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestLimits(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // defaultPage is the page size if the request has no limit.

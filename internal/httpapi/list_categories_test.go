@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestListCategories(t *testing.T) {

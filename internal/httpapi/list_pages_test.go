@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
-	"petcat/internal/httpapi"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/httpapi"
 )
 
 // pageIDs returns the ids of a page, and the path of the next page, "" if there is none.

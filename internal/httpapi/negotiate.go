@@ -1,8 +1,8 @@
 package httpapi
 
 import (
-	"petcat/internal/catalog"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // negotiate returns the preferred encoding of a list. On a tie it returns zstd, which is the

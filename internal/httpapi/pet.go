@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // pet is a pet in JSON.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestCreatePet(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"runtime/debug"
 	"strconv"
 
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/keyring"
-	"petcat/internal/logging"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/logging"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // Record describes one request and its response.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"petcat/internal/catalog"
-	"petcat/internal/clock"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Common header values, shared to avoid allocations.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // basePath is the path prefix of the API, which contains its version.

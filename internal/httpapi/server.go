@@ -21,12 +21,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/keyring"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 type categoryList interface {

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/httpapi"
-	"petcat/internal/keyring"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/httpapi"
+	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // blind is a limiter without counts.

@@ -26,7 +26,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	client "petcat/client"
+	client "github.com/petcat-api/petcat/client"
 )
 
 // Format is the format of a file.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	client "petcat/client"
-	"petcat/internal/importer"
+	client "github.com/petcat-api/petcat/client"
+	"github.com/petcat-api/petcat/internal/importer"
 )
 
 func TestRead(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	client "petcat/client"
+	client "github.com/petcat-api/petcat/client"
 )
 
 const (

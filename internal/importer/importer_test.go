@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	client "petcat/client"
-	"petcat/internal/importer"
+	client "github.com/petcat-api/petcat/client"
+	"github.com/petcat-api/petcat/internal/importer"
 )
 
 // service is a list of categories that rejects the name "bad".

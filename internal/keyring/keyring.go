@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // MaxAge is the time for which keys are trusted after the last successful poll.

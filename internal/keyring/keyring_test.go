@@ -13,9 +13,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petcat"
-	"petcat/internal/clocktest"
-	"petcat/internal/keyring"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/keyring"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

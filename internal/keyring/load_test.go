@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
-	"petcat/internal/keyring"
-	"petcat/internal/sqlite"
-	sqlstore "petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	sqlstore "github.com/petcat-api/petcat/internal/store"
 )
 
 // BenchmarkLoad loads 1,000,000 keys of 500,000 accounts from SQLite.

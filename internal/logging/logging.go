@@ -20,7 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Format is the format of log lines.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
-	"petcat/internal/logging"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/logging"
 )
 
 // sink is a writer that can fail or hang.

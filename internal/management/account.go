@@ -3,7 +3,7 @@ package management
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // AccountStore is the part of [petcat.AccountStore] that the API calls.

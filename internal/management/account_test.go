@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"petcat"
-	"petcat/internal/management"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/management"
 )
 
 // account is an account as the API shows it.

@@ -3,7 +3,7 @@ package management
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // AuditStore is the part of [petcat.AuditStore] that the API calls.

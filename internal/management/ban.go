@@ -3,7 +3,7 @@ package management
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // BanStore is the part of [petcat.BanStore] that the API calls.

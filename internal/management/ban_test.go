@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // ban is a ban as the API shows it.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // maxBody is the maximum size of a body in bytes. No valid body comes close.

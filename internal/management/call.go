@@ -7,10 +7,10 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"petcat"
-	"petcat/internal/config"
-	"petcat/internal/representation"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/representation"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // call is a request and its response.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/management"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/management"
 )
 
 // stage creates an account with a key and a pending plan request, and a node.

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"petcat"
-	"petcat/internal/config"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 // KeyStore is the part of [petcat.KeyStore] that the API calls.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"net/http"
 
-	"petcat"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 // LinkStore is the part of [petcat.SessionStore] that the API calls.

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // Options for [New]. All fields are required unless their comment says otherwise.

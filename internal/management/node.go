@@ -3,8 +3,8 @@ package management
 import (
 	"context"
 
-	"petcat"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 // NodeStore is the part of [petcat.NodeStore] that the API calls.

@@ -3,7 +3,7 @@ package management_test
 import (
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // node is a node as the API shows it.

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // limit returns the requested maximum number of entries.

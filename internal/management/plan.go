@@ -3,7 +3,7 @@ package management
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // PlanRequestStore is the part of [petcat.PlanRequestStore] that the API calls.

@@ -3,7 +3,7 @@ package management_test
 import (
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // planRequest is a plan request as the API shows it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // TestRejectedPatchChangesNothing: of a PATCH with one field that is rejected, no field is applied.

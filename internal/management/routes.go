@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // base is the path prefix of all routes.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat/internal/management"
+	"github.com/petcat-api/petcat/internal/management"
 )
 
 // TestChanges: all operations but reads and the search by POST are changes, for which a viewer gets 403.

@@ -9,7 +9,7 @@ import (
 
 	driversqlite "modernc.org/sqlite"
 
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // TestChangeIsShallow: from its handler to the call of database/sql, a change passes at most 8

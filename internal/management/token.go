@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"petcat"
-	"petcat/internal/clientnet"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
 )
 
 // TokenStore is the part of [petcat.OperatorTokenStore] that the API calls.

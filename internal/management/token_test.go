@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/management"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/management"
 )
 
 // TestViewer: a viewer's token reads everything and changes nothing.

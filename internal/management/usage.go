@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 
-	"petcat"
-	"petcat/internal/representation"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 // UsageStore is the part of [petcat.UsageStore] that the API calls.

@@ -3,7 +3,7 @@ package management_test
 import (
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // counts are a part of the usage counts as the API shows them.

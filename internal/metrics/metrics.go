@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 //go:generate go test . -run=TestDocument -update

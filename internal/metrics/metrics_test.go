@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
-	"petcat"
-	"petcat/internal/metrics"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/metrics"
 )
 
 // exposition returns the body of a scrape.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Exchange is a request and its response.

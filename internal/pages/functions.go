@@ -14,7 +14,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // functions are the functions of all templates.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Keys is the part of the store that has the keys of accounts.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Handler responds to a request, or returns an error.

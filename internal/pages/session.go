@@ -7,8 +7,8 @@ import (
 	"net/netip"
 	"time"
 
-	"petcat"
-	"petcat/internal/clientnet"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
 )
 
 // Sessions is the part of the store that has the sessions of a site.

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/ratelimit"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Options are common to both sites.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"petcat"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // Limiter reports the usage of an account without charging it.

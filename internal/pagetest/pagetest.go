@@ -22,15 +22,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/clientnet"
-	"petcat/internal/clocktest"
-	"petcat/internal/datadir"
-	"petcat/internal/pages"
-	"petcat/internal/ratelimit"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // Noon is the time at which the tests start.

@@ -3,8 +3,8 @@ package portal
 import (
 	"slices"
 
-	"petcat"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // overviewView is the account with a page of its keys.

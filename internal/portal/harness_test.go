@@ -5,9 +5,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petcat"
-	"petcat/internal/pagetest"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pagetest"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

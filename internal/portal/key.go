@@ -3,8 +3,8 @@ package portal
 import (
 	"time"
 
-	"petcat"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // findKey returns the key in the path, which must belong to the account.

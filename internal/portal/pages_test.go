@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/pages"
-	"petcat/internal/pagetest"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/pagetest"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // away are sessions whose database is unavailable.

@@ -18,12 +18,12 @@ import (
 	"net/netip"
 	"time"
 
-	"petcat"
-	"petcat/internal/pages"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
-// Store has the methods of the store that the portal calls; see also [petcat/internal/pages.Keys].
+// Store has the methods of the store that the portal calls; see also [github.com/petcat-api/petcat/internal/pages.Keys].
 type Store interface {
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
 	EditKey(

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/pages"
-	"petcat/internal/pagetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/pagetest"
 )
 
 func TestSignIn(t *testing.T) {

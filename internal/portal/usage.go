@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"petcat"
-	"petcat/internal/pages"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // usageView is the last day by the hour, or the last thirty days by the day.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // breaker is a circuit breaker: calls fail fast while the database does not answer. It is closed

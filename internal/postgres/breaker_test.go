@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/clocktest"
 )
 
 func TestBreaker(t *testing.T) {

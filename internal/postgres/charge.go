@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The same

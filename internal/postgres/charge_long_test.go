@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // The long runs of charge_quota need load or time, and print their results.

@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"petcat"
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // charging is a database whose function charge_quota uses the clock of the test.

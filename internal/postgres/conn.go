@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // conn implements [store.Conn]. It queues statements until a result is needed; they then share a

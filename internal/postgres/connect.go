@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // defaultConnectTimeout is for opening and for commands; connect_timeout in the URL overrides it.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // Create commits c in the next group.

@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
-	"petcat/internal/clocktest"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 // TestBadCreateFailsAlone: if the server rejects a create of a group, the others are stored.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func TestSeverity(t *testing.T) {

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/pgtest"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 // hasty returns short timeouts. Even a working database may be too slow for them, so tests retry.

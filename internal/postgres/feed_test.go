@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"petcat"
-	"petcat/internal/pgtest"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // everything returns the ids in feed order.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clocktest"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // TestFullDisk: the disk counts as full for a while, because some writes succeed on a full disk.

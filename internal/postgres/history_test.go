@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"petcat"
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // failed reports whether a store has detected a changed history.

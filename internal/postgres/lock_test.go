@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/pgtest"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 // TestIdempotencyKeyConflict: a create finds the same idempotency key of another node, even if that

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // network is a proxy between a store and its server that can fail.

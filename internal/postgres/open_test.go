@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/pgtest"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 // wantOpenError checks that err is a [petcat.UnusableError] in one line that contains a text and a

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"testing"
 
-	"petcat"
-	"petcat/internal/pgtest"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 func TestBehindPooler(t *testing.T) {

@@ -31,10 +31,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/groupcommit"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // Options are the options of a DB.

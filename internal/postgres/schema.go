@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"petcat"
-	"petcat/internal/schema"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/schema"
 )
 
 //go:embed *.sql

@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // transaction is a transaction of package store, on a connection of a pool.

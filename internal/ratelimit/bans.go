@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // bans holds the bans of all keys, and counts early retries on this node.

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // exhaust spends the quota of the minute and sends one more request.

@@ -4,9 +4,9 @@ import (
 	"runtime"
 	"testing"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // BenchmarkSpend measures a decision of a single node.

@@ -3,8 +3,8 @@ package ratelimit
 import (
 	"sync"
 
-	"petcat"
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // Values of the parameter keys of [NewBucket].

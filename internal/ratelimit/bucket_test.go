@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat/internal/clocktest"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 func TestBucket(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // trueTime is the time of the counters and of clients.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/groupcommit"
 )
 
 const (

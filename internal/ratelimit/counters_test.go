@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // scripted are exact counters whose calls take time and fail as the test specifies, in virtual

@@ -3,7 +3,7 @@ package ratelimit
 import (
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Outcome is the outcome of a request.

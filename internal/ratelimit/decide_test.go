@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 func usage(now int64, q petcat.Quota, minuteUsed, dayUsed int64) ratelimit.Usage {

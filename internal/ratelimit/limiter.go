@@ -23,9 +23,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/groupcommit"
 )
 
 // Charge is an authenticated request to be allowed or rejected.

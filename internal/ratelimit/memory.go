@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // memory holds the usage of the accounts that this node served recently. On a single node it is

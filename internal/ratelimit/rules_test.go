@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/clocktest"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)

@@ -8,8 +8,8 @@ import (
 	"path"
 	"strings"
 
-	"petcat/docs"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat/docs"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 //go:embed assets page

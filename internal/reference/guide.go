@@ -13,8 +13,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 
-	"petcat/api"
-	"petcat/docs"
+	"github.com/petcat-api/petcat/api"
+	"github.com/petcat-api/petcat/docs"
 )
 
 // fileLink matches a link to a document of the repository: its text, path and section.

@@ -9,8 +9,8 @@ package reference
 import (
 	"net/http"
 
-	"petcat"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // contentSecurityPolicy allows the server's own files, the style attributes that Swagger UI sets (but

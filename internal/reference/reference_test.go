@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat/docs"
+	"github.com/petcat-api/petcat/docs"
 )
 
 func get(t *testing.T, method, path string, header http.Header) *http.Response {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Record is a JSON object with ordered members. The first one identifies it.

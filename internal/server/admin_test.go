@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/config"
 )
 
 // TestSettings: /settings masks passwords.

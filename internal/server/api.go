@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"strings"
 
-	"petcat"
-	"petcat/api"
-	"petcat/internal/clientnet"
-	"petcat/internal/httpapi"
-	"petcat/internal/portal"
-	"petcat/internal/ratelimit"
-	"petcat/internal/reference"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/api"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/httpapi"
+	"github.com/petcat-api/petcat/internal/portal"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/reference"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // serveAPI starts to accept API connections, which have waited since the socket was opened.

@@ -10,10 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"petcat"
-	"petcat/internal/backup"
-	"petcat/internal/datadir"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/backup"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // The background jobs of a node, besides its health checks.

@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clocktest"
-	"petcat/internal/config"
-	"petcat/internal/logging"
-	"petcat/internal/metrics"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/logging"
+	"github.com/petcat-api/petcat/internal/metrics"
 )
 
 // TestDrainedNode: an operator can drain and resume a node. The log has the node's label.

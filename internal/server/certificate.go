@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/config"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/config"
 )
 
 // certificate is a certificate and its key, from two PEM files. They are reloaded when they

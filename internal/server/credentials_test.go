@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clocktest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clocktest"
 )
 
 func newToken() petcat.GeneratedToken { return must(petcat.GenerateToken(rand.Reader)) }

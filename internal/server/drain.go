@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 const (

@@ -6,11 +6,11 @@ import (
 	"net/url"
 	"strings"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/config"
-	"petcat/internal/pages"
-	"petcat/internal/web"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // The reasons to reject a request to the admin listener.

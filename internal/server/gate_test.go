@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/config"
 )
 
 // TestRejection: without TLS, only clients on the same machine can use the console, the management

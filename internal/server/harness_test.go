@@ -14,12 +14,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/config"
-	"petcat/internal/logging"
-	"petcat/internal/metrics"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/logging"
+	"github.com/petcat-api/petcat/internal/metrics"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // TestMain checks that nodes leak no goroutines.

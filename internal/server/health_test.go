@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/console"
-	"petcat/internal/pgtest"
-	"petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/console"
+	"github.com/petcat-api/petcat/internal/pgtest"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // TestUnhealthySince: the start of a problem stays until the part is healthy again.

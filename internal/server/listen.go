@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"petcat"
-	"petcat/internal/config"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/config"
 )
 
 // Timeouts and limits of both servers.

@@ -23,14 +23,14 @@ import (
 	"net/http"
 	"os"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/clock"
-	"petcat/internal/config"
-	"petcat/internal/logging"
-	"petcat/internal/metrics"
-	"petcat/internal/postgres"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/logging"
+	"github.com/petcat-api/petcat/internal/metrics"
+	"github.com/petcat-api/petcat/internal/postgres"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // Options for a [Node].

@@ -4,11 +4,11 @@ import (
 	"net/http"
 	"time"
 
-	"petcat"
-	"petcat/internal/httpapi"
-	"petcat/internal/ratelimit"
-	"petcat/internal/tracing"
-	"petcat/internal/usage"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/httpapi"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/tracing"
+	"github.com/petcat-api/petcat/internal/usage"
 )
 
 // observe logs a request. It counts an API request in the metrics and the usage history.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clocktest"
-	"petcat/internal/pgtest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // failingWriter is a log on a full disk.

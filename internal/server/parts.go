@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clientnet"
-	"petcat/internal/console"
-	"petcat/internal/keyring"
-	"petcat/internal/metrics"
-	"petcat/internal/ratelimit"
-	"petcat/internal/store"
-	"petcat/internal/tracing"
-	"petcat/internal/usage"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/console"
+	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/metrics"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/tracing"
+	"github.com/petcat-api/petcat/internal/usage"
 )
 
 // base is what every part of a node needs. Its methods make the parts.

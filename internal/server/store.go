@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"petcat"
-	"petcat/internal/catalog"
-	"petcat/internal/datadir"
-	"petcat/internal/postgres"
-	"petcat/internal/sqlite"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/postgres"
+	"github.com/petcat-api/petcat/internal/sqlite"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // categoryList is the list of categories that a node serves.

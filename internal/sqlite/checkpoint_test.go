@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // left returns the directory of a killed server: the last commits are in the log.

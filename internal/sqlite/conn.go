@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 const (

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 	driversqlite "modernc.org/sqlite"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 // childVariable makes the test binary run as a failing process: its value is the role and the data

@@ -11,9 +11,9 @@ import (
 	driversqlite "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
-	"petcat"
-	"petcat/internal/datadir"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // errUncertain means that the file under the database's name may lack commits.

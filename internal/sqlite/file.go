@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
-	"petcat/internal/schema"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/schema"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // applicationID is "pcat". The first migration writes it to the header of the file.

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	lib "modernc.org/sqlite/lib"
 
-	"petcat"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 const database = "petcat.db"

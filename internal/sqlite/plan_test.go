@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // watched is an engine that records the query plans of reads.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // readOnly is a DB without writes.

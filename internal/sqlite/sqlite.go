@@ -28,11 +28,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
-	"petcat/internal/groupcommit"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // Options are the options of a DB.

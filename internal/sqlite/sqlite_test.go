@@ -3,11 +3,11 @@ package sqlite
 import (
 	"testing"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/datadir"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/datadir"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 func TestStore(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"regexp"
 	"testing"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 // TestPlans runs the conformance suite, and explains its statements: none with a condition scans a

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"petcat/internal/groupcommit"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // transaction is a transaction of package store: a savepoint of the open transaction of the file.

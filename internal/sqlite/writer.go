@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"petcat/internal/clock"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // writer is the only connection that writes. A caller has it from take to give, and callers get it

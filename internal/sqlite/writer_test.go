@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"petcat"
-	"petcat/internal/store"
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 func wantUnavailable(t *testing.T, err error) {

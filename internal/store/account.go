@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // accountColumns are the columns that scanAccount reads.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // detail has further fields of an audit entry. It must not contain a secret.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Table is a table of a backup.

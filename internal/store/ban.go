@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // banColumns are the columns that scanBan reads.

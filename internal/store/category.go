@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // CreateCategory implements [petcat.CategoryStore].

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 const (

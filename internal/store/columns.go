@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 // Now returns the wall-clock time in whole milliseconds, the precision of stored times.

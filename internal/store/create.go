@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Create is the creation of a category, a pet or an order. A [DB] commits it in a group.

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // selectPlanRequests has the columns that scanPlanRequest reads.

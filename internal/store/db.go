@@ -4,10 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
-// DB is a database: [petcat/internal/sqlite.DB] or [petcat/internal/postgres.DB]. A [Store] has
+// DB is a database: [github.com/petcat-api/petcat/internal/sqlite.DB] or [github.com/petcat-api/petcat/internal/postgres.DB]. A [Store] has
 // one, and the DB knows no operation of the Store. Its methods, and those of a [Tx], return errors of
 // the domain, whose text for the log names the operation.
 type DB interface {

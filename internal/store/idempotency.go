@@ -1,7 +1,7 @@
 package store
 
 import (
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // scopedKey is an idempotency key of one account. Other accounts may use the same text.

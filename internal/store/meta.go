@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Meta identifies a dataset.

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // authorsAccount is the account of all authors' idempotency keys. The other accounts' keys are those

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // operatorColumns are the columns that scanOperator reads.

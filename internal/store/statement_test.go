@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat/internal/storetest"
+	"github.com/petcat-api/petcat/internal/storetest"
 )
 
 // TestPlaceholders: both drivers take arguments by the numbers of the placeholders, so a statement has

@@ -15,9 +15,9 @@ import (
 	"fmt"
 	"sync"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/groupcommit"
 )
 
 // Store implements the operations on one dataset. It is safe for concurrent use.

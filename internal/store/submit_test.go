@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"petcat"
-	"petcat/internal/groupcommit"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/groupcommit"
 )
 
 // TestSubmitError: errors of the write queue say whether the write may have happened.

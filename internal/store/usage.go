@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 const (

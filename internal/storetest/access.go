@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func changes(t *testing.T, s petcat.AccessStore, after petcat.Revision) petcat.AccessChange {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func testAccounts(t *testing.T, open Open) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func wantChain(t *testing.T, entries []petcat.AuditEntry) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func (f *fixture) bans(t *testing.T) []petcat.Ban {

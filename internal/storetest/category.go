@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"petcat"
-	"petcat/internal/clocktest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clocktest"
 )
 
 func categories(t *testing.T, s petcat.CategoryStore) []petcat.RevisedCategory {

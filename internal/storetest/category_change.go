@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func testCategoryChanges(t *testing.T, open Open) {

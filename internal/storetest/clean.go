@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func testClean(t *testing.T, open Open) {

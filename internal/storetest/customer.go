@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func testPlanRequests(t *testing.T, open Open) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func testIdempotency(t *testing.T, open Open) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func testKeys(t *testing.T, open Open) {

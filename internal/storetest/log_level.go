@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // testLogLevel: all processes read the last level, and changes are in the audit log.

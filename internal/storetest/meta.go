@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // testMeta: the environment and the name of the data are set once.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func testRunningNodes(t *testing.T, open Open) {

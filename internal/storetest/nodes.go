@@ -7,9 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"petcat"
-	"petcat/internal/clocktest"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // nodes opens several stores on the same new data.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // once creates a resource with an idempotency key. It returns the resource, such as a petcat.Pet.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 func (f *fixture) operator(t *testing.T, name, role string, link petcat.TokenHash) petcat.Operator {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func testOrders(t *testing.T, open Open) {

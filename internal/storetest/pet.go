@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func testPets(t *testing.T, open Open) {

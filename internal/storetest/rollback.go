@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"petcat"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // testRolledBack: operations that fail after they have written leave no traces, even in a group

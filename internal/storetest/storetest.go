@@ -11,10 +11,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/clocktest"
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // The domain declares what the operations do, and the suite tests that.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"petcat/internal/store"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 // Watch explains each statement of a store before it runs the first time. After a run of the suite, it

@@ -28,7 +28,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // Options for [Start]. All fields are required.

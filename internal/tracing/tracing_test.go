@@ -7,8 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"petcat"
-	"petcat/internal/tracing"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/tracing"
 )
 
 // TestStart: the environment enables tracing, and errors name the invalid variable.

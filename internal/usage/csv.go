@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // WriteCSV writes the periods of a usage history as CSV with a header.

@@ -18,8 +18,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petcat"
-	"petcat/internal/clock"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
 )
 
 const (

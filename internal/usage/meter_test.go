@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petcat"
-	"petcat/internal/clock"
-	"petcat/internal/clocktest"
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/clocktest"
 )
 
 var noon = time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // StatusOf returns the HTTP status of a code. It is the only such table.

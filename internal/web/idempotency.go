@@ -3,7 +3,7 @@ package web
 import (
 	"net/http"
 
-	"petcat"
+	"github.com/petcat-api/petcat"
 )
 
 // IdempotencyKey returns the idempotency key of a request, "" if it has none. It returns a

@@ -1,4 +1,4 @@
-module petcat/tools/exchanges
+module github.com/petcat-api/petcat/tools/exchanges
 
 go 1.26.0
 
