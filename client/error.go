@@ -37,6 +37,7 @@ const (
 	CodeRequestTimeout        Code = "request_timeout"
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
 	CodeCategoryInUse         Code = "category_in_use"
+	CodeStorageLimitReached   Code = "storage_limit_reached"
 	CodeOperationSunset       Code = "operation_sunset"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeBodyTooLarge          Code = "body_too_large"

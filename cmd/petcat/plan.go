@@ -11,11 +11,11 @@ func (p *program) planCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the plans",
 	}, func(c *call) error {
-		return c.list(records(c, petcat.Plans()), "plan per_minute per_day", "")
+		return c.list(records(c, petcat.Plans()), "plan per_minute per_day max_categories max_bytes", "")
 	})
 	return parent(&cobra.Command{
 		Use:   "plan",
-		Short: "Show the plans and their quotas",
+		Short: "Show the plans and their numbers",
 	}, list)
 }
 
@@ -31,13 +31,20 @@ func planFlags(cmd *cobra.Command) {
 	cmd.Flags().String("plan", "", "put the account on this `plan`: free, pro, business or enterprise")
 	cmd.Flags().Int64("per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
 	cmd.Flags().Int64("per-day", 0, "allow this number of requests per day; only for the enterprise plan")
+	cmd.Flags().Int64("max-categories", 0, "let the account store this `number` of categories; only for the enterprise plan")
+	cmd.Flags().Int64("max-bytes", 0, "let its categories take this `number` of bytes; only for the enterprise plan")
 	complete(cmd, "plan", planNames()...)
 }
 
 // subscription returns a plan with the quotas in the flags.
 func (c *call) subscription(plan string) (petcat.Subscription, error) {
-	perMinute, _ := c.cmd.Flags().GetInt64("per-minute")
-	perDay, _ := c.cmd.Flags().GetInt64("per-day")
-	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
+	flags := c.cmd.Flags()
+	var quota petcat.Quota
+	var storage petcat.Storage
+	quota.PerMinute, _ = flags.GetInt64("per-minute")
+	quota.PerDay, _ = flags.GetInt64("per-day")
+	storage.Categories, _ = flags.GetInt64("max-categories")
+	storage.Bytes, _ = flags.GetInt64("max-bytes")
+	s, err := petcat.ParseSubscription(plan, quota, storage)
 	return s, usage(err)
 }

@@ -65,7 +65,7 @@ func openPostgres(t testing.TB, url string) stored {
 
 func createAccount(t testing.TB, s stored, name string) petcat.AccountID {
 	t.Helper()
-	free, err := petcat.ParseSubscription("free", 0, 0)
+	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	must(t, err)
 	made, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), free)
 	must(t, err)

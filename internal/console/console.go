@@ -29,6 +29,7 @@ import (
 // List is the list of categories as the API returns it.
 type List interface {
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
+	Holdings(account petcat.AccountID) petcat.Holdings
 }
 
 // Part is a part of the node with its problem, "" if it is healthy.

@@ -88,7 +88,11 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 			return nil, false, err
 		}
 		created, err := s.options.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
-			Account: e.caller.Account, New: n, IdempotencyKey: key, Rejected: rejected,
+			Account:        e.caller.Account,
+			New:            n,
+			IdempotencyKey: key,
+			Rejected:       rejected,
+			Limit:          e.caller.Storage,
 		})
 		if err != nil {
 			return nil, false, err
@@ -133,7 +137,11 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 		return err
 	}
 	updated, err := s.options.Store.UpdateCategory(e.r.Context(), petcat.UpdateCategory{
-		ID: id, Account: e.caller.Account, Patch: patch, Expected: expected,
+		ID:       id,
+		Account:  e.caller.Account,
+		Patch:    patch,
+		Expected: expected,
+		Limit:    e.caller.Storage,
 	})
 	if err != nil {
 		return err

@@ -123,7 +123,7 @@ func must(t testing.TB, err error) {
 func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petcat.Account {
 	s.t.Helper()
 	numbers = append(numbers, 0, 0)
-	subscription, err := petcat.ParseSubscription(string(plan), numbers[0], numbers[1])
+	subscription, err := petcat.ParseSubscription(string(plan), petcat.Quota{PerMinute: numbers[0], PerDay: numbers[1]}, petcat.Storage{})
 	must(s.t, err)
 	account, err := s.store.CreateAccount(s.t.Context(), petcat.By("test"), petcat.AccountName(name), subscription)
 	must(s.t, err)

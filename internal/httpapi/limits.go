@@ -251,6 +251,14 @@ type usage struct {
 	Ban     *banUsage     `json:"ban"` // of the caller's key; nil without a ban
 	Bans    []keyBan      `json:"bans"`
 	Key     keyUsage      `json:"key"`
+	Storage storageUsage  `json:"storage"`
+}
+
+type storageUsage struct {
+	Bytes         int64 `json:"bytes"`
+	MaxBytes      int64 `json:"max_bytes"`
+	Categories    int64 `json:"categories"`
+	MaxCategories int64 `json:"max_categories"`
 }
 
 type windowUsage struct {
@@ -307,6 +315,13 @@ func (s *Server) getUsage(e *exchange) error {
 			Label:    key.Label,
 			ReadOnly: key.ReadOnly,
 		},
+	}
+	stored := s.options.Catalog.Holdings(e.caller.Account).Account
+	answer.Storage = storageUsage{
+		Bytes:         stored.Bytes,
+		MaxBytes:      e.caller.Storage.Bytes,
+		Categories:    stored.Categories,
+		MaxCategories: e.caller.Storage.Categories,
 	}
 	if d.BanEnds != 0 {
 		answer.Ban = &banUsage{Until: d.BanEnds}

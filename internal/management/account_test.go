@@ -78,7 +78,7 @@ func TestRenameKeepsConcurrentPlan(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.create("/accounts", `{"name":"acme","plan":"free"}`)
-	pro, err := petcat.ParseSubscription("pro", 0, 0)
+	pro, err := petcat.ParseSubscription("pro", petcat.Quota{}, petcat.Storage{})
 	must(t, err)
 	s.server = s.serve(interrupted{Store: s.store, other: func() {
 		_, err := s.store.EditAccount(t.Context(), petcat.By("cli:other"), 1, petcat.EditPlan(pro))

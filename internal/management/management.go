@@ -18,6 +18,8 @@ import (
 type Options struct {
 	Store Store
 	Keys  petcat.KeyGenerator
+	// Holdings returns what an account stores.
+	Holdings func(petcat.AccountID) petcat.Holdings
 	// Backups returns the last verified scheduled backup as JSON, if there is one.
 	Backups func(context.Context) ([]any, error)
 	// CustomerLink returns a link to the customer's page; nil if that page is off.

@@ -85,6 +85,14 @@ func storeMetrics() []Metric {
 			Help: "Categories in the list.",
 		},
 		{
+			Name: "petcat_catalog_bytes",
+			Help: "Size of all categories, as their limits count it: texts as JSON, and 64 bytes for each.",
+		},
+		{
+			Name: "petcat_catalog_max_bytes",
+			Help: "Limit of petcat_catalog_bytes: --max-categories-size.",
+		},
+		{
 			Name: "petcat_nodes",
 			Help: "Running nodes, including this one.",
 		},

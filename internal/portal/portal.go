@@ -43,6 +43,8 @@ type Options struct {
 
 	Store   Store
 	Limiter pages.Limiter
+	// Holdings returns what an account stores.
+	Holdings func(petcat.AccountID) petcat.Holdings
 	// Requests counts the requests of an account's sessions.
 	Requests *ratelimit.Bucket[petcat.AccountID]
 }

@@ -8,8 +8,6 @@ CREATE FUNCTION unixepoch(modifier text) RETURNS double precision LANGUAGE sql A
 	SELECT date_part('epoch', clock_timestamp())
 $$;
 
-CREATE INDEX category_revision ON categories (revision);
-
 -- Audit entries are only appended. The owner of the table can drop the trigger; the chain of hashes
 -- shows the change.
 CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$

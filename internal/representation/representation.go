@@ -101,6 +101,7 @@ func Account(a petcat.Account) Record {
 	return Record{
 		{"id", a.ID}, {"name", a.Name}, {"state", a.State()},
 		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
+		{"max_categories", a.Storage.Categories}, {"max_bytes", a.Storage.Bytes},
 		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
 	}
 }
@@ -126,10 +127,21 @@ func Ban(b petcat.Ban, now time.Time) Record {
 	}
 }
 
-// Plan returns the record of a plan. Quotas that are agreed with each account are null.
+// Plan returns the record of a plan. Quotas that are agreed with each account are null; so is the
+// storage, which has a default.
 func Plan(p petcat.Plan) Record {
-	q, _ := p.Quota()
-	return Record{{"plan", p}, {"per_minute", OrNull(q.PerMinute)}, {"per_day", OrNull(q.PerDay)}}
+	q, published := p.Quota()
+	var most petcat.Storage
+	if published {
+		most = p.Storage()
+	}
+	return Record{
+		{"plan", p},
+		{"per_minute", OrNull(q.PerMinute)},
+		{"per_day", OrNull(q.PerDay)},
+		{"max_categories", OrNull(most.Categories)},
+		{"max_bytes", OrNull(most.Bytes)},
+	}
 }
 
 // PlanRequest returns the record of a customer's request for another plan.

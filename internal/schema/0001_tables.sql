@@ -24,7 +24,8 @@ CREATE TABLE counter (
 ) STRICT;
 INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
--- A deleted category keeps its row without its texts; its revision is that of the deletion.
+-- A deleted category keeps its row for 30 days, without its texts; its revision is that of the
+-- deletion.
 CREATE TABLE categories (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
@@ -34,6 +35,8 @@ CREATE TABLE categories (
 	created_at  INTEGER NOT NULL,
 	deleted_at  INTEGER
 ) STRICT;
+CREATE INDEX category_revision ON categories (revision);
+CREATE INDEX category_deleted_at ON categories (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE idempotency_keys (
 	account_id  INTEGER NOT NULL,
@@ -52,6 +55,8 @@ CREATE TABLE accounts (
 	plan       TEXT NOT NULL,
 	per_minute INTEGER NOT NULL,
 	per_day    INTEGER NOT NULL,
+	max_categories INTEGER NOT NULL,
+	max_bytes  INTEGER NOT NULL, -- of all categories of the account
 	created_at INTEGER NOT NULL,
 	closed_at  INTEGER,
 	revision   INTEGER NOT NULL
@@ -111,6 +116,7 @@ CREATE TABLE pets (
 	account_id  INTEGER NOT NULL, -- the creator
 	created_at  INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX pet_account ON pets (account_id, id);
 CREATE INDEX pet_category ON pets (category_id, id);
 
 CREATE TABLE orders (

@@ -84,7 +84,7 @@ func TestReplayIsDurable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		free, err := petcat.ParseSubscription("free", 0, 0)
+		free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestAccessChangeInSharedCommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		subscription, err := petcat.ParseSubscription("free", 0, 0)
+		subscription, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // accountColumns are the columns that scanAccount reads.
-const accountColumns = `id, name, plan, per_minute, per_day, created_at, closed_at`
+const accountColumns = `id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at`
 
 func scanAccount(row Row) (a petcat.Account, err error) {
 	err = row.Scan(
@@ -18,6 +18,8 @@ func scanAccount(row Row) (a petcat.Account, err error) {
 		&a.Plan,
 		&a.Quota.PerMinute,
 		&a.Quota.PerDay,
+		&a.Storage.Categories,
+		&a.Storage.Bytes,
 		(*moment)(&a.CreatedAt),
 		(*moment)(&a.ClosedAt),
 	)
@@ -140,6 +142,8 @@ func scanAccountSummary(row Row) (a petcat.AccountSummary, err error) {
 		&a.Plan,
 		&a.Quota.PerMinute,
 		&a.Quota.PerDay,
+		&a.Storage.Categories,
+		&a.Storage.Bytes,
 		(*moment)(&a.CreatedAt),
 		(*moment)(&a.ClosedAt),
 		&a.Keys,
@@ -195,8 +199,9 @@ func replayedAccount(tx *Tx, id int64, err error) (r petcat.Result[petcat.Accoun
 }
 
 const insertAccount = `
-	INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, closed_at, revision)
-	VALUES ($1, $2, $3, $4, $5, $6, NULL, $7)`
+	INSERT INTO accounts (
+		id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at, revision)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, $9)`
 
 // CreateAccount is [Store.CreateAccount] within a transaction.
 func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
@@ -209,6 +214,7 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 		Name:      string(name),
 		Plan:      sub.Plan(),
 		Quota:     sub.Quota(),
+		Storage:   sub.Storage(),
 		CreatedAt: t.now,
 	}
 	err := t.Run(insertAccount,
@@ -217,14 +223,28 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 		a.Plan,
 		a.Quota.PerMinute,
 		a.Quota.PerDay,
+		a.Storage.Categories,
+		a.Storage.Bytes,
 		a.CreatedAt.UnixMilli(),
 		t.reviseAccess(),
 	)
 	if err != nil {
 		return petcat.Account{}, err
 	}
-	d := detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}
+	d := planDetail(a)
+	d["name"] = a.Name
 	return a, t.log(by, "account.create", a.ID.String(), d)
+}
+
+// planDetail returns the plan of an account and its numbers for an audit entry.
+func planDetail(a petcat.Account) detail {
+	return detail{
+		"plan":           a.Plan,
+		"per_minute":     a.Quota.PerMinute,
+		"per_day":        a.Quota.PerDay,
+		"max_categories": a.Storage.Categories,
+		"max_bytes":      a.Storage.Bytes,
+	}
 }
 
 const selectOpenAccountByName = `SELECT id FROM accounts WHERE name = $1 AND closed_at IS NULL`
@@ -243,8 +263,9 @@ func (t *Tx) checkNameFree(name petcat.AccountName) error {
 
 const updateAccount = `
 	UPDATE accounts
-	SET name = $1, plan = $2, per_minute = $3, per_day = $4, closed_at = $5, revision = $6
-	WHERE id = $7`
+	SET name = $1, plan = $2, per_minute = $3, per_day = $4, max_categories = $5, max_bytes = $6,
+		closed_at = $7, revision = $8
+	WHERE id = $9`
 
 // updateAccount writes a changed account.
 func (t *Tx) updateAccount(a petcat.Account) error {
@@ -253,6 +274,8 @@ func (t *Tx) updateAccount(a petcat.Account) error {
 		a.Plan,
 		a.Quota.PerMinute,
 		a.Quota.PerDay,
+		a.Storage.Categories,
+		a.Storage.Bytes,
 		millis(a.ClosedAt),
 		t.reviseAccess(),
 		a.ID,
@@ -297,8 +320,9 @@ func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountE
 			return before, err
 		}
 	}
-	if a.Plan != before.Plan || a.Quota != before.Quota {
-		d := detail{"from": before.Plan, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}
+	if a.Plan != before.Plan || a.Quota != before.Quota || a.Storage != before.Storage {
+		d := planDetail(a)
+		d["from"] = before.Plan
 		if err := t.log(by, "account.set_plan", id.String(), d); err != nil {
 			return before, err
 		}

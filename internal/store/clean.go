@@ -29,6 +29,13 @@ const (
 			WHERE created_at <= (SELECT CAST(unixepoch('subsec') * 1000 AS bigint)) - $1
 			ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
+	// deleteOldDeletions keeps the row with the newest revision, which the ETag of the list names.
+	deleteOldDeletions = `
+		DELETE FROM categories WHERE id IN (
+			SELECT id FROM categories
+			WHERE deleted_at <= $1 AND revision < (SELECT max(revision) FROM categories)
+			ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
 	deleteExpiredUsageDays = `
 		DELETE FROM usage_days WHERE (day, account_id) IN (
 			SELECT day, account_id FROM usage_days
@@ -81,6 +88,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		before int64
 	}{
 		{deleteExpiredIdempotencyKeys, petcat.IdempotencyRetention.Milliseconds()},
+		{deleteOldDeletions, now.Add(-petcat.DeletionRetention).UnixMilli()},
 		{deleteExpiredUsageDays, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
 		{deleteEndedUsageNodes, now.Add(-endedRetention).UnixMilli()},
 		{deleteExpiredUsageNodes, now.Add(-petcat.UsageDays).UnixMilli()},

@@ -150,7 +150,8 @@ func (s *Store) ApprovePlanRequest(
 	if err != nil {
 		return r, err
 	}
-	subscription, err := petcat.ParseSubscription(string(approved.Plan), a.PerMinute, a.PerDay)
+	subscription, err := petcat.ParseSubscription(
+		string(approved.Plan), petcat.Quota{PerMinute: a.PerMinute, PerDay: a.PerDay}, petcat.Storage{})
 	if err != nil {
 		return r, err
 	}

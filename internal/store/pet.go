@@ -8,10 +8,15 @@ import (
 
 // CreatePet implements [petcat.PetStore].
 func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error) {
+	rejected, err := s.checkRows(ctx, c.Account, c.Limit, "pets", selectLastPet)
+	if err != nil {
+		return petcat.CreatedPet{}, err
+	}
 	created := &Create{
-		Account: c.Account,
-		Key:     c.IdempotencyKey,
-		New:     c.New,
+		Account:  c.Account,
+		Key:      c.IdempotencyKey,
+		New:      c.New,
+		Rejected: rejected,
 	}
 	if err := s.create(ctx, created); err != nil {
 		return petcat.CreatedPet{}, err
@@ -87,10 +92,15 @@ func (s *Store) ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, 
 
 // CreateOrder implements [petcat.OrderStore].
 func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error) {
+	rejected, err := s.checkRows(ctx, c.Account, c.Limit, "orders", selectLastOrder)
+	if err != nil {
+		return petcat.CreatedOrder{}, err
+	}
 	created := &Create{
-		Account: c.Account,
-		Key:     c.IdempotencyKey,
-		New:     c.New,
+		Account:  c.Account,
+		Key:      c.IdempotencyKey,
+		New:      c.New,
+		Rejected: rejected,
 	}
 	if err := s.create(ctx, created); err != nil {
 		return petcat.CreatedOrder{}, err

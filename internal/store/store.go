@@ -29,6 +29,7 @@ type Store struct {
 	inFlight sync.Map // of scopedKey: creates in flight in this process
 	// accessChanged is called after each change of an account, a key or a ban.
 	accessChanged func(context.Context)
+	bounds        *bounds // nil: none
 }
 
 // New returns a Store on a database.

@@ -12,8 +12,14 @@ func testAccounts(t *testing.T, open Open) {
 		f := start(t, open)
 		a, err := value(f.CreateAccount(t.Context(), petcat.By(operator), "Zoo ' 犬", subscription(t, "enterprise", 7, 1_000_000_000_000)))
 		must(t, a, err)
-		wantEqual(t,
-			"the account", petcat.Account{ID: 1, Name: "Zoo ' 犬", Plan: petcat.Enterprise, Quota: petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000}, CreatedAt: noon}, a)
+		wantEqual(t, "the account", petcat.Account{
+			ID:        1,
+			Name:      "Zoo ' 犬",
+			Plan:      petcat.Enterprise,
+			Quota:     petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000},
+			Storage:   petcat.Enterprise.Storage(),
+			CreatedAt: noon,
+		}, a)
 		b := f.account(t, "shop")
 		for ref, want := range map[string]petcat.Account{"acct_1": a, "Zoo ' 犬": a, "shop": b, "acct_2": b} {
 			got, err := f.FindAccount(t.Context(), ref)
@@ -74,6 +80,7 @@ func testAccounts(t *testing.T, open Open) {
 		changed, err := value(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "business", 0, 0))))
 		must(t, changed, err)
 		a.Plan, a.Quota = petcat.Business, petcat.Quota{PerMinute: 1_000, PerDay: 100_000}
+		a.Storage = petcat.Business.Storage()
 		wantEqual(t, "the result", a, changed)
 		found, err := f.FindAccount(t.Context(), "zoo")
 		wantEqual(t, "the stored account", a, must(t, found, err))

@@ -113,8 +113,12 @@ func testDeletions(t *testing.T, open Open) {
 			t.Fatal(err)
 		}
 		gone := f.byID(t)[c.ID]
-		wantEqual(t,
-			"the deleted category", petcat.RevisedCategory{Category: petcat.Category{ID: c.ID}, Revision: gone.Revision, Deleted: true}, gone)
+		wantEqual(t, "the deleted category", petcat.RevisedCategory{
+			Category: petcat.Category{ID: c.ID},
+			Revision: gone.Revision,
+			Account:  1,
+			Deleted:  true,
+		}, gone)
 		for _, other := range before {
 			if gone.Revision <= other.Revision {
 				t.Errorf("the deletion has the revision %d after %d", gone.Revision, other.Revision)
@@ -200,9 +204,9 @@ func testChangesHandedOver(t *testing.T, open OpenOwn) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "the committed changes", []petcat.RevisedCategory{
-		{Category: petcat.Category{ID: 1, Name: "Dogs"}, Revision: 1},
-		{Category: petcat.Category{ID: 1, Name: "Cats"}, Revision: 2},
-		{Category: petcat.Category{ID: 1}, Revision: 3, Deleted: true},
+		{Category: petcat.Category{ID: 1, Name: "Dogs"}, Revision: 1, Account: 1},
+		{Category: petcat.Category{ID: 1, Name: "Cats"}, Revision: 2, Account: 1},
+		{Category: petcat.Category{ID: 1}, Revision: 3, Account: 1, Deleted: true},
 	}, handed())
 }
 

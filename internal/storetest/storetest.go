@@ -73,6 +73,7 @@ func run(t *testing.T, open Open) {
 	}{
 		{"categories", testCategories},
 		{"changes of categories", testCategoryChanges},
+		{"bounds of storage", testBounds},
 		{"pets", testPets},
 		{"orders", testOrders},
 		{"groups of creates", testCreates},
@@ -183,7 +184,7 @@ func category(t *testing.T, name string, description *string) petcat.NewCategory
 
 func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Subscription {
 	t.Helper()
-	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
+	s, err := petcat.ParseSubscription(plan, petcat.Quota{PerMinute: perMinute, PerDay: perDay}, petcat.Storage{})
 	return must(t, s, err)
 }
 

@@ -20,7 +20,7 @@ func StatusOf(code petcat.Code) int {
 	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
 		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
 		return http.StatusUnauthorized
-	case petcat.CodeForbidden:
+	case petcat.CodeForbidden, petcat.CodeStorageLimitReached:
 		return http.StatusForbidden
 	case petcat.CodeNotFound:
 		return http.StatusNotFound
