@@ -226,9 +226,9 @@ func testFeedOfChanges(t *testing.T, open Open) {
 	}
 	c := writer.create(t, "c", nil)
 	want := []petcat.RevisedCategory{
-		{Category: petcat.Category{ID: a.ID, Name: "A!!"}, Revision: seen + 2},
-		{Category: petcat.Category{ID: b.ID}, Revision: seen + 3, Deleted: true},
-		{Category: c, Revision: seen + 4},
+		{Category: petcat.Category{ID: a.ID, Name: "A!!"}, Revision: seen + 2, Account: 1},
+		{Category: petcat.Category{ID: b.ID}, Revision: seen + 3, Account: 1, Deleted: true},
+		{Category: c, Revision: seen + 4, Account: 1},
 	}
 	wantEqual(t, "the changes", want, since(t, reader, seen))
 	wantEqual(t, "from the beginning", want, since(t, reader, 0))
