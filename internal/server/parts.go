@@ -71,7 +71,7 @@ func (b base) recordUsage(ctx context.Context, s *store.Store) *usage.Meter {
 	meter := usage.New(usage.Options{Node: b.id, Clock: b.Clock, Logger: b.Log.Logger})
 	meter.Open(s)
 	meter.Flush(ctx)
-	b.lifetime.repeat(meter.Wait, meter.Flush)
+	b.lifetime.run(meter.Run)
 	b.lifetime.onClose(func(ctx context.Context) error {
 		meter.Close(ctx)
 		return nil
