@@ -120,17 +120,18 @@ type UsagePeriod struct {
 	Begin time.Time
 	UsageCounts
 
-	// Incomplete is true if a node was killed in the period, so that requests may be missing;
-	// see UsageGap.
+	// Incomplete is true if requests of the period may be missing; see UsageGap.
 	Incomplete bool
 }
 
-// UsageGap is a gap in the history because a node was killed: requests that it answered after
-// From may be missing. From is less than a second before its end, or more if it had no requests
-// or the store was unavailable. At Until, the kill was detected. A node that was only cut off
-// from the store may have answered requests after that.
+// UsageGap is a gap in the history because a node was killed, or because a failover or a restore
+// lost batches of the node: requests that it answered after From may be missing.
+//
+// From is about a second before a kill, or more if the node had no requests or the store was
+// unavailable. At Until, the kill was detected. A node that was only cut off from the store may have
+// answered requests after that. Lost batches are from before Until.
 type UsageGap struct {
-	Node        string
+	Node        string // of lost batches: with / and the number of the last batch that was kept
 	From, Until time.Time
 }
 

@@ -10,6 +10,14 @@ import (
 )
 
 const (
+	// noteLostBatches adds a row like that of a killed node, which shows a gap, if the database
+	// lacks a batch before $2: it was lost by a failover, or by a restore to an earlier time.
+	noteLostBatches = `
+		INSERT INTO usage_nodes (node, number, seen_at, ended, killed_at)
+		SELECT node || '/' || number, number, seen_at, false, CAST($3 AS bigint) FROM usage_nodes
+		WHERE node = $1 AND number + 1 < $2
+		ON CONFLICT (node) DO NOTHING`
+
 	// noteBatch changes no row if the batch was added before.
 	noteBatch = `
 		INSERT INTO usage_nodes AS n (node, number, seen_at, ended)
@@ -62,6 +70,9 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) (err error) {
 		return err
 	}
 	defer w.End(&err)
+	if err := w.Run(noteLostBatches, b.Node, b.Number, stored(b.SeenAt).UnixMilli()); err != nil {
+		return err
+	}
 	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ func testUsage(t *testing.T, open Open) {
 	t.Run("two nodes add and clean concurrently", func(t *testing.T) { testUsageOfTwoNodes(t, open) })
 	t.Run("largest accounts", func(t *testing.T) { testTopAccounts(t, open) })
 	t.Run("killed nodes", func(t *testing.T) { testKilledNodes(t, open) })
+	t.Run("lost batches", func(t *testing.T) { testLostBatches(t, open) })
 	t.Run("last use of keys", func(t *testing.T) { testKeyUses(t, open) })
 	t.Run("rejections", func(t *testing.T) { testRejections(t, open) })
 }
@@ -247,6 +248,23 @@ func testKilledNodes(t *testing.T, open Open) {
 	// The node was only paused.
 	silent("killed", f.now(), 2, false)
 	wantEqual(t, "gaps after the pause", 0, len(f.usage(t, f.Store, query).Gaps))
+}
+
+// testLostBatches: a failover loses the second of four batches. The history has the others, and a
+// gap between the first and the third, which remains when the node stops.
+func testLostBatches(t *testing.T, open Open) {
+	f := start(t, open)
+	f.addUsage(t, batch("a", 1, noon, countOf(7, 1)))
+	f.addUsage(t, batch("a", 3, noon.Add(2*time.Second), countOf(7, 10)))
+	f.addUsage(t, batch("a", 4, noon.Add(3*time.Second), countOf(7, 100)))
+	h := f.usage(t, f.Store, petcat.UsageQuery{Account: 7})
+	want := period(noon, 111)
+	want.Incomplete = true
+	wantEqual(t, "periods", []petcat.UsagePeriod{want}, h.Periods)
+	wantEqual(t, "gaps", []petcat.UsageGap{{Node: "a/1", From: noon, Until: noon.Add(2 * time.Second)}}, h.Gaps)
+	f.clock.Advance(48 * time.Hour)
+	f.clean(t)
+	wantEqual(t, "gaps two days later", h.Gaps, f.usage(t, f.Store, petcat.UsageQuery{Account: 7}).Gaps)
 }
 
 func testKeyUses(t *testing.T, open Open) {
