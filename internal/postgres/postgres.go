@@ -148,12 +148,6 @@ func (s *DB) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.D
 // connect creates the pools. Each new connection is checked, because it may be to another server
 // after a failover.
 func (s *DB) connect(ctx context.Context, config *pgxpool.Config, o Options) (err error) {
-	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		if err := s.history.check(ctx, c.PgConn()); err != nil {
-			return err
-		}
-		return checkServer(ctx, c)
-	}
 	size := defaultPoolSize
 	if strings.Contains(o.URL.Reveal(), "pool_max_conns") {
 		size = int(config.MaxConns)
@@ -162,6 +156,16 @@ func (s *DB) connect(ctx context.Context, config *pgxpool.Config, o Options) (er
 		into *pool
 		size int
 	}{{&s.readers, (size + 1) / 2}, {&s.writers, max(1, size/2)}, {&s.creators, createConnections}, {&s.charges, chargeConnections}} {
+		check := s.history.check
+		if p.into == &s.writers {
+			check = s.history.checkWriter
+		}
+		config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+			if err := check(ctx, c.PgConn()); err != nil {
+				return err
+			}
+			return checkServer(ctx, c)
+		}
 		if *p.into, err = newPool(ctx, config, o, p.size); err != nil {
 			return err
 		}

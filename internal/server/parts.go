@@ -67,12 +67,17 @@ func (b base) startTracing(ctx context.Context, deployed petcat.Environment) (*t
 
 // recordUsage starts to write the usage history. The first flush is before any request is admitted,
 // so that the history knows this node and shows a gap if it is killed.
-func (b base) recordUsage(ctx context.Context, s *store.Store) *usage.Meter {
+func (b base) recordUsage(ctx context.Context, d *data) *usage.Meter {
 	meter := usage.New(usage.Options{Node: b.id, Clock: b.Clock, Logger: b.Log.Logger})
-	meter.Open(s)
+	meter.Open(d.store)
 	meter.Flush(ctx)
 	b.lifetime.run(meter.Run)
 	b.lifetime.onClose(func(ctx context.Context) error {
+		if d.db.Err() != nil {
+			limited, cancel := context.WithTimeout(ctx, failedTimeout)
+			defer cancel()
+			ctx = limited
+		}
 		meter.Close(ctx)
 		return nil
 	})
