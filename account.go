@@ -97,7 +97,7 @@ type AccountSummary struct {
 	Keys            int64     // active ones
 	Bans            int64     // active ones
 	UsedAt          time.Time // last use of any of its keys; zero: never
-	Today, Rejected int64     // requests that were admitted today, and rejected
+	Today, Rejected int64     // requests that were allowed today, and rejected
 }
 
 // AccountEdit changes an account. Nil leaves a value as it is.

@@ -8,7 +8,7 @@ import (
 // UsageCounts are counts of requests by outcome. Each request of an account is in Requests or in
 // one of the rejections, unless it was free, or failed before it was charged.
 type UsageCounts struct {
-	Requests       int64 // admitted: charged to the account's quotas
+	Requests       int64 // allowed: charged to the account's quotas
 	MinuteRejected int64 // 429 rate_limit_exceeded
 	DayRejected    int64 // 429 daily_quota_exceeded
 	BanRejected    int64 // 429 key_banned
@@ -166,7 +166,7 @@ type UsageBatch struct {
 	Node       string    // unique to a process
 	Number     int64     // of the node's batches, from 1
 	SeenAt     time.Time // earlier counts of the node are in this batch or an earlier one
-	Ended      bool      // this is the node's last batch
+	Stopped    bool      // this is the node's last batch
 	Counts     []UsageCount
 	Keys       []KeyUse
 	Rejections []Rejection
@@ -197,7 +197,7 @@ type UsageStore interface {
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
 	// TopAccounts returns the accounts that a TopQuery selects, largest first.
 	TopAccounts(ctx context.Context, q TopQuery) ([]AccountUsage, error)
-	// DayUsed returns the stored number of admitted requests of an account on a day. Days
+	// DayUsed returns the stored number of allowed requests of an account on a day. Days
 	// are numbered by [Day].Index.
 	DayUsed(ctx context.Context, account AccountID, day int64) (int64, error)
 	// Rejections returns the newest rejections and failures of an account, newest first,

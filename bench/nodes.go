@@ -102,9 +102,9 @@ func (s *senders) close() {
 
 func (s *senders) subject(name string) subject { return subject{name, "/s", s.run} }
 
-// run sends requests for d and returns the rate of requests that PostgreSQL admitted.
+// run sends requests for d and returns the rate of requests that PostgreSQL allowed.
 func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
-	var admitted atomic.Int64
+	var allowed atomic.Int64
 	var failed atomic.Pointer[error]
 	var all sync.WaitGroup
 	local := s.local()
@@ -120,13 +120,13 @@ func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
 				if err != nil {
 					failed.Store(&err)
 				} else if got.Outcome == ratelimit.Allowed {
-					admitted.Add(1)
+					allowed.Add(1)
 				}
 			}
 		})
 	}
 	all.Wait()
-	n := admitted.Load() - (s.local() - local)
+	n := allowed.Load() - (s.local() - local)
 	if err := failed.Load(); err != nil {
 		say("   some requests failed, for example: %v", *err)
 	}

@@ -213,7 +213,7 @@ func TestFailover(t *testing.T) {
 				n := x.nodes[0]
 				within(t, "a node ends", func() bool {
 					select {
-					case <-n.ended:
+					case <-n.exited:
 						return true
 					default:
 						return false

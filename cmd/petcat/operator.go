@@ -92,7 +92,7 @@ func createOperator(c *call, name petcat.OperatorName) error {
 func linkOperator(c *call, name petcat.OperatorName) error {
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
 		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Operator: name}, link)
-		end := made.Value.EndsAt
+		end := made.Value.ExpiresAt
 		return record{kv("name", string(name)), kv("link_expires_at", end)}, end, err
 	}
 	return c.showLink(name, create, func() error { return nil }) // the link cannot be used without its token

@@ -14,8 +14,8 @@ import (
 func (p *program) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [ACCOUNT]",
-		Short: "Show the admitted and rejected requests of accounts",
-		Long: `Show the usage history of an account, or of all accounts together: admitted requests,
+		Short: "Show the allowed and rejected requests of accounts",
+		Long: `Show the usage history of an account, or of all accounts together: allowed requests,
 rejected requests by reason, failures, and the size of the response bodies in bytes.
 
 Days are kept for two years, hours for 30 days. All times are in UTC. Requests appear

@@ -223,7 +223,7 @@ func TestSecretsAreExcluded(t *testing.T) {
 	must(t, s.Change(t.Context(), "sign in", func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at) SELECT CAST(? AS BLOB), name, 0, 1, 1 FROM operators`, secret)
 		if err == nil {
-			_, err = tx.Exec(`INSERT INTO sign_in_links (hash, operator_name, account_id, ends_at) SELECT CAST(? AS BLOB), '', min(id), 1 FROM accounts`, secret)
+			_, err = tx.Exec(`INSERT INTO sign_in_links (hash, operator_name, account_id, expires_at) SELECT CAST(? AS BLOB), '', min(id), 1 FROM accounts`, secret)
 		}
 		return err
 	}))

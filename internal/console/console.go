@@ -91,7 +91,7 @@ func New(o Options) *Console {
 		},
 		Notices:   notices(),
 		CheckHost: c.checkHost,
-		Admit:     func(petcat.Session) error { return nil },
+		Limit:     func(petcat.Session) error { return nil },
 		MayChange: mayChange,
 		Pages:     c.pages(),
 		Forms:     c.forms(),

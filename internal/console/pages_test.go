@@ -376,7 +376,7 @@ func TestOnce(t *testing.T) {
 }
 
 // TestFormsHaveOnce: every form that changes something has a field once. Signing in and out cannot be
-// repeated, a search changes nothing, and session-ended.html sends a form again with its fields.
+// repeated, a search changes nothing, and session-expired.html sends a form again with its fields.
 func TestFormsHaveOnce(t *testing.T) {
 	form := regexp.MustCompile(`<form[^>]*method="post"[^>]*>\s*(\{\{template "once"}})?`)
 	without := regexp.MustCompile(`action="\{\{base}}(sign-in|sign-out|find)"`)
@@ -389,7 +389,7 @@ func TestFormsHaveOnce(t *testing.T) {
 			pagetest.Must(t, err)
 			for _, found := range form.FindAllStringSubmatch(string(text), -1) {
 				forms++
-				exempt := without.MatchString(found[0]) || filepath.Base(file) == "session-ended.html"
+				exempt := without.MatchString(found[0]) || filepath.Base(file) == "session-expired.html"
 				if has := found[1] != ""; has == exempt {
 					t.Errorf("%s: %s", file, found[0])
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/petcat-api/petcat/internal/keyring"
 )
 
-// identify finds the caller by its key. Without a valid key, it stores the error for admit.
+// identify finds the caller by its key. Without a valid key, it stores the error for limit.
 func (s *Server) identify(next handler) handler {
 	return func(e *exchange) error {
 		credential, err := bearer(e.r)

@@ -22,16 +22,16 @@ const (
 	PeeksPerMinute = 60
 )
 
-// admit charges the account and calls next, or rejects the request. It sets the rate-limit headers
+// limit charges the account and calls next, or rejects the request. It sets the rate-limit headers
 // before any later step can respond.
-func (s *Server) admit(next handler) handler {
+func (s *Server) limit(next handler) handler {
 	return func(e *exchange) error {
 		s.find(e)
 		if e.caller == nil {
 			return s.rejectUnauthenticated(e)
 		}
 		if e.endpoint != nil && e.endpoint.Free {
-			return s.admitFree(e, next)
+			return s.limitFree(e, next)
 		}
 		d, err := s.options.Limiter.Spend(e.r.Context(), e.charge())
 		if err != nil {
@@ -52,9 +52,9 @@ func (e *exchange) charge() ratelimit.Charge {
 	return ratelimit.Charge{Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota}
 }
 
-// admitFree calls next without charging the account. A separate bucket limits these requests. next
+// limitFree calls next without charging the account. A separate bucket limits these requests. next
 // sets the rate-limit headers.
-func (s *Server) admitFree(e *exchange, next handler) error {
+func (s *Server) limitFree(e *exchange, next handler) error {
 	if d := s.options.Peeks.Take(e.caller.Account); d.Rejected {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter

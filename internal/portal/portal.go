@@ -84,7 +84,7 @@ func New(o Options) *Portal {
 			"asked":  "Your request was sent. This page will show the answer.",
 		},
 		CheckHost: p.checkHost,
-		Admit:     p.admit,
+		Limit:     p.limit,
 		MayChange: func(petcat.Session) error { return nil },
 		Pages:     p.pages(),
 		Forms:     p.forms(),
@@ -131,8 +131,8 @@ func (p *Portal) checkHost(host string) error {
 			"--tls-cert and --tls-key, or the https address of its proxy as --public-url")
 }
 
-// admit rejects requests of an account that sends too many.
-func (p *Portal) admit(s petcat.Session) error {
+// limit rejects requests of an account that sends too many.
+func (p *Portal) limit(s petcat.Session) error {
 	if p.Requests.Take(s.Account.ID).Rejected {
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
 			"too many requests for the pages of this account; wait a minute, then try again")

@@ -13,7 +13,7 @@ import (
 // Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The same
 // statement reads the revision, in a snapshot that is taken after the call arrives.
 func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, err error) {
-	const query = `SELECT now, admitted, minute_used, day_used, (SELECT revision FROM counter)
+	const query = `SELECT now, allowed, minute_used, day_used, (SELECT revision FROM counter)
 		FROM charge_quota($1::int8[], $2::int8[], $3::int8[])`
 	accounts, perMinute, perDay := make([]int64, len(charges)), make([]int64, len(charges)), make([]int64, len(charges))
 	for i, c := range charges {

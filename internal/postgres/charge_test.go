@@ -281,7 +281,7 @@ func TestChargeInParallel(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`UPDATE fake.time SET micros = 1800000000000000`)
 	const accounts, quota, senders, calls = 20, 60, 8, 40
-	var admitted [accounts]atomic.Int64
+	var allowed [accounts]atomic.Int64
 	var wg sync.WaitGroup
 	for sender := range senders {
 		s := openAt(t, c.url, Options{})
@@ -303,16 +303,16 @@ func TestChargeInParallel(t *testing.T) {
 				}
 				for i, count := range counts {
 					if count.Allowed {
-						admitted[charges[i].Account].Add(1)
+						allowed[charges[i].Account].Add(1)
 					}
 				}
 			}
 		})
 	}
 	wg.Wait()
-	for id := range admitted {
-		if n := admitted[id].Load(); n != quota {
-			t.Errorf("account %d was admitted %d times, want %d", id, n, quota)
+	for id := range allowed {
+		if n := allowed[id].Load(); n != quota {
+			t.Errorf("account %d was allowed %d times, want %d", id, n, quota)
 		}
 	}
 }

@@ -163,12 +163,12 @@ func Rejection(r petcat.Rejection) Record {
 		{"key", r.Key}, {"operation", OrNull(r.Operation)},
 		{"status", r.Status}, {"code", r.Code}, {"count", r.Count},
 		{"first_at", r.First}, {"last_at", r.Last}, {"request_id", r.RequestID},
-		{"minute", spent(r.Minute)}, {"day", spent(r.Day)}, {"until", r.Until},
+		{"minute_quota", quotaUsage(r.Minute)}, {"daily_quota", quotaUsage(r.Day)}, {"until", r.Until},
 	}
 }
 
-// spent returns the used part of a quota, nil if it is unknown.
-func spent(s petcat.Spent) any {
+// quotaUsage returns the used part of a quota, nil if it is unknown.
+func quotaUsage(s petcat.QuotaUsage) any {
 	if s.Limit == 0 {
 		return nil
 	}

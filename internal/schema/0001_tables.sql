@@ -149,7 +149,7 @@ CREATE TABLE usage_nodes (
 	node      TEXT PRIMARY KEY,
 	number    INTEGER NOT NULL, -- of the last batch
 	seen_at   INTEGER NOT NULL, -- all usage before is stored
-	ended     BOOLEAN NOT NULL, -- with the last batch
+	stopped   BOOLEAN NOT NULL, -- with the last batch
 	killed_at INTEGER           -- when another node detected that it was killed
 ) STRICT, WITHOUT ROWID;
 
@@ -223,10 +223,10 @@ CREATE TABLE sign_in_links (
 	hash          BLOB PRIMARY KEY,
 	operator_name TEXT NOT NULL,
 	account_id    INTEGER NOT NULL,
-	ends_at       INTEGER NOT NULL
+	expires_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sign_in_link_subject ON sign_in_links (operator_name, account_id);
-CREATE INDEX sign_in_link_expires_at ON sign_in_links (ends_at);
+CREATE INDEX sign_in_link_expires_at ON sign_in_links (expires_at);
 
 CREATE TABLE sessions (
 	hash          BLOB PRIMARY KEY,

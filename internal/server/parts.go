@@ -65,7 +65,7 @@ func (b base) startTracing(ctx context.Context, deployed petcat.Environment) (*t
 	return t, nil
 }
 
-// recordUsage starts to write the usage history. The first flush is before any request is admitted,
+// recordUsage starts to write the usage history. The first flush is before any request is allowed,
 // so that the history knows this node and shows a gap if it is killed.
 func (b base) recordUsage(ctx context.Context, d *data) *usage.Meter {
 	meter := usage.New(usage.Options{Node: b.id, Clock: b.Clock, Logger: b.Log.Logger})

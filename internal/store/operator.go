@@ -9,7 +9,7 @@ import (
 // operatorColumns are the columns that scanOperator reads.
 const operatorColumns = `
 	name, role, created_at,
-	(SELECT max(l.ends_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
+	(SELECT max(l.expires_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
 
 func scanOperator(row Row) (o petcat.Operator, err error) {
 	err = row.Scan(
@@ -101,7 +101,7 @@ func (s *Store) CreateOperator(
 		Name:          name,
 		Role:          role,
 		CreatedAt:     tx.now,
-		LinkExpiresAt: made.EndsAt,
+		LinkExpiresAt: made.ExpiresAt,
 	}
 	return r, tx.commitOnce(by, action, operatorID)
 }

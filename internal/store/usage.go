@@ -13,19 +13,19 @@ const (
 	// noteLostBatches adds a row like that of a killed node, which shows a gap, if the database
 	// lacks a batch before $2: it was lost by a failover, or by a restore to an earlier time.
 	noteLostBatches = `
-		INSERT INTO usage_nodes (node, number, seen_at, ended, killed_at)
+		INSERT INTO usage_nodes (node, number, seen_at, stopped, killed_at)
 		SELECT node || '/' || number, number, seen_at, false, CAST($3 AS bigint) FROM usage_nodes
 		WHERE node = $1 AND number + 1 < $2
 		ON CONFLICT (node) DO NOTHING`
 
 	// noteBatch changes no row if the batch was added before.
 	noteBatch = `
-		INSERT INTO usage_nodes AS n (node, number, seen_at, ended)
+		INSERT INTO usage_nodes AS n (node, number, seen_at, stopped)
 		VALUES ($1, $2, $3, $4)
 		ON CONFLICT (node) DO UPDATE SET
 			number = excluded.number,
 			seen_at = excluded.seen_at,
-			ended = excluded.ended,
+			stopped = excluded.stopped,
 			killed_at = NULL
 		WHERE n.number < excluded.number`
 
@@ -73,7 +73,7 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) (err error) {
 	if err := w.Run(noteLostBatches, b.Node, b.Number, stored(b.SeenAt).UnixMilli()); err != nil {
 		return err
 	}
-	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
+	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Stopped)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func rejectionRows(rejections []petcat.Rejection) [][]any {
 
 const markKilledNodes = `
 	UPDATE usage_nodes SET killed_at = $1
-	WHERE NOT ended AND killed_at IS NULL AND seen_at <= $2`
+	WHERE NOT stopped AND killed_at IS NULL AND seen_at <= $2`
 
 // MarkKilledNodes marks nodes as killed that wrote no batch for the duration silence and did not
 // stop.

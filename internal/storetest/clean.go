@@ -43,13 +43,13 @@ func testCleanAges(t *testing.T, open Open) {
 	}{
 		{
 			"usage_nodes",
-			`INSERT INTO usage_nodes (node, number, seen_at, ended)
+			`INSERT INTO usage_nodes (node, number, seen_at, stopped)
 			VALUES (CAST(CAST($1 AS bigint) AS text), 1, $2, true)`,
 			day,
 		},
 		{
 			"usage_nodes",
-			`INSERT INTO usage_nodes (node, number, seen_at, ended)
+			`INSERT INTO usage_nodes (node, number, seen_at, stopped)
 			VALUES (CAST(CAST($1 AS bigint) AS text), 1, $2, false)`,
 			petcat.UsageDays,
 		},
@@ -67,7 +67,7 @@ func testCleanAges(t *testing.T, open Open) {
 		},
 		{
 			"sign_in_links",
-			`INSERT INTO sign_in_links (account_id, hash, operator_name, ends_at) VALUES ($1, $3, '', $2)`,
+			`INSERT INTO sign_in_links (account_id, hash, operator_name, expires_at) VALUES ($1, $3, '', $2)`,
 			0,
 		},
 		{

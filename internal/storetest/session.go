@@ -35,7 +35,7 @@ func startSignIn(t *testing.T, open Open, realm petcat.Realm) signInFixture {
 func (f signInFixture) link(link petcat.TokenHash) {
 	f.t.Helper()
 	made, err := value(f.CreateLink(f.t.Context(), petcat.By(operator), f.of, link))
-	wantEqual(f.t, "the link", petcat.Link{Of: f.of, EndsAt: f.now().Add(petcat.LinkLife)}, must(f.t, made, err))
+	wantEqual(f.t, "the link", petcat.Link{Of: f.of, ExpiresAt: f.now().Add(petcat.LinkLife)}, must(f.t, made, err))
 }
 
 func (f signInFixture) wantNoLink(link petcat.TokenHash) {

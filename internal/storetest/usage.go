@@ -35,7 +35,7 @@ func batch(node string, number int64, at time.Time, counts ...petcat.UsageCount)
 	for i := range counts {
 		counts[i].Hour = at.Unix() / 3600
 	}
-	return petcat.UsageBatch{Node: node, Number: number, SeenAt: at, Ended: true, Counts: counts}
+	return petcat.UsageBatch{Node: node, Number: number, SeenAt: at, Stopped: true, Counts: counts}
 }
 
 func (f *fixture) addUsage(t *testing.T, b petcat.UsageBatch) {
@@ -217,13 +217,13 @@ func testTopAccounts(t *testing.T, open Open) {
 
 func testKilledNodes(t *testing.T, open Open) {
 	f := start(t, open)
-	silent := func(node string, at time.Time, number int64, ended bool) {
+	silent := func(node string, at time.Time, number int64, stopped bool) {
 		b := batch(node, number, at, countOf(7, 1))
-		b.Ended = ended
+		b.Stopped = stopped
 		f.addUsage(t, b)
 	}
 	silent("killed", noon, 1, false)
-	silent("ended", noon, 1, true)
+	silent("stopped", noon, 1, true)
 	silent("serves", noon, 1, false)
 	f.clean(t)
 	query := petcat.UsageQuery{Account: 7}
@@ -287,7 +287,7 @@ func testKeyUses(t *testing.T, open Open) {
 func rejection(at time.Time, key petcat.KeyID) petcat.Rejection {
 	return petcat.Rejection{
 		Account: 7, Key: key, Operation: petcat.OpListCategories, Code: petcat.CodeRateLimitExceeded, Count: 1, First: at, Last: at, RequestID: at.String(),
-		Status: 429, Minute: petcat.Spent{Used: 60, Limit: 60}, Day: petcat.Spent{Used: 61, Limit: 1_000}, Until: at.Add(time.Minute),
+		Status: 429, Minute: petcat.QuotaUsage{Used: 60, Limit: 60}, Day: petcat.QuotaUsage{Used: 61, Limit: 1_000}, Until: at.Add(time.Minute),
 	}
 }
 

@@ -300,7 +300,7 @@ func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 		all.Counts, all.Keys, all.Rejections = all.Counts[counts:], all.Keys[keys:], nil
 	}
 	b := &m.pending[len(m.pending)-1] // everything is written only after the last batch
-	b.SeenAt, b.Ended = seen, last
+	b.SeenAt, b.Stopped = seen, last
 }
 
 // send writes the pending batches, and reports whether all were written.

@@ -235,7 +235,7 @@ func TestEmptyBatches(t *testing.T) {
 		t.Errorf("wrote %d batches in two minutes, want 4", len(s.batches))
 	}
 	m.Close(t.Context())
-	if last := s.batches[len(s.batches)-1]; !last.Ended {
+	if last := s.batches[len(s.batches)-1]; !last.Stopped {
 		t.Errorf("the last batch is %+v", last)
 	}
 }
@@ -263,7 +263,7 @@ func TestClose(t *testing.T) {
 		}
 		time.AfterFunc(time.Minute, func() { s.down.Store(false) })
 		m.Close(t.Context())
-		if got := s.total(7).Requests; got != 1 || !s.batches[len(s.batches)-1].Ended {
+		if got := s.total(7).Requests; got != 1 || !s.batches[len(s.batches)-1].Stopped {
 			t.Errorf("Close wrote %d requests in %+v", got, s.batches)
 		}
 	})
