@@ -29,7 +29,7 @@ func scanAccount(row Row) (a petcat.Account, err error) {
 const selectAccount = `SELECT ` + accountColumns + ` FROM accounts WHERE id = $1`
 
 func findAccount(q Querier, id petcat.AccountID) (petcat.Account, error) {
-	return queryRow(q, scanAccount, noAccount(id.String()), selectAccount, int64(id))
+	return queryRow(q, scanAccount, noAccount(id.String()), selectAccount, id)
 }
 
 // selectAccountByName finds open accounts first (false sorts before true), then the newest.
@@ -80,13 +80,13 @@ const lastCharacter = "\U0010FFFF"
 func accountFilter(q petcat.AccountQuery) *filter {
 	f := &filter{}
 	if q.Plan != "" {
-		f.and(`plan = ` + f.arg(string(q.Plan)))
+		f.and(`plan = ` + f.arg(q.Plan))
 	}
 	if q.After.ID != 0 {
 		// Not (lower(name), id) > ($1, $2): SQLite cannot use an index on an expression for that.
 		after := f.arg(asciiLower(q.After.Name))
 		f.and(`lower(name) >= ` + after)
-		f.and(`(lower(name) > ` + after + ` OR id > ` + f.arg(int64(q.After.ID)) + `)`)
+		f.and(`(lower(name) > ` + after + ` OR id > ` + f.arg(q.After.ID) + `)`)
 	}
 	if q.Prefix != "" {
 		prefix := asciiLower(q.Prefix)
@@ -101,7 +101,7 @@ func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petca
 	f := accountFilter(q)
 	query := `SELECT ` + accountColumns + ` FROM accounts` + f.where() + ` ORDER BY lower(name), id`
 	if q.Limit != 0 {
-		query += ` LIMIT ` + f.arg(int64(q.Limit))
+		query += ` LIMIT ` + f.arg(q.Limit)
 	}
 	return queryRows(s.reader(ctx, "read a page of accounts"), scanAccount, query, f.args...)
 }
@@ -161,7 +161,7 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 	first := now.Unix() / secondsPerHour / hoursPerDay * hoursPerDay
 	args := make([][]any, len(ids))
 	for i, id := range ids {
-		args[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), int64(id)}
+		args[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), id}
 	}
 	return queryEach(s.reader(ctx, "compare accounts"), scanAccountSummary, selectAccountSummary, args)
 }
@@ -177,25 +177,13 @@ func (s *Store) CreateAccount(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedAccount(tx, id, err)
+		return replayed(tx, id, err, findAccount)
 	}
 	a, err := tx.CreateAccount(by.Actor, name, sub)
 	if err != nil {
 		return r, err
 	}
 	return petcat.Result[petcat.Account]{Value: a}, tx.commitOnce(by, action, int64(a.ID))
-}
-
-// replayedAccount returns an account that was changed by an earlier request.
-func replayedAccount(tx *Tx, id int64, err error) (r petcat.Result[petcat.Account], _ error) {
-	if err != nil {
-		return r, err
-	}
-	r.Replayed = true
-	if r.Value, err = findAccount(tx, petcat.AccountID(id)); err != nil {
-		return r, err
-	}
-	return r, tx.Commit()
 }
 
 const insertAccount = `
@@ -251,7 +239,7 @@ const selectOpenAccountByName = `SELECT id FROM accounts WHERE name = $1 AND clo
 
 // checkNameFree returns an error if an open account has the name.
 func (t *Tx) checkNameFree(name petcat.AccountName) error {
-	id, err := queryRow(t, scanNumber, nil, selectOpenAccountByName, string(name))
+	id, err := queryRow(t, scanNumber, nil, selectOpenAccountByName, name)
 	if err != nil {
 		return err
 	}
@@ -293,7 +281,7 @@ func (s *Store) EditAccount(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedAccount(tx, id, err)
+		return replayed(tx, id, err, findAccount)
 	}
 	a, err := tx.editAccount(by.Actor, id, e)
 	if err != nil {
@@ -341,7 +329,7 @@ func (s *Store) CloseAccount(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedAccount(tx, id, err)
+		return replayed(tx, id, err, findAccount)
 	}
 	a, err := findAccount(tx, id)
 	if err != nil {

@@ -122,7 +122,7 @@ func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) (er
 	if err != nil {
 		return err
 	}
-	pet, err := queryRow(tx, scanNumber, nil, selectPetOfCategory, int64(d.ID))
+	pet, err := queryRow(tx, scanNumber, nil, selectPetOfCategory, d.ID)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ const selectOwnedCategory = `
 func (t *Tx) categoryToChange(
 	id petcat.CategoryID, by petcat.AccountID, expected *petcat.Category,
 ) (ownedCategory, error) {
-	c, err := queryRow(t, scanOwnedCategory, petcat.NoSuchCategory(), selectOwnedCategory, int64(id))
+	c, err := queryRow(t, scanOwnedCategory, petcat.NoSuchCategory(), selectOwnedCategory, id)
 	if err != nil {
 		return ownedCategory{}, err
 	}
@@ -247,7 +247,7 @@ const selectCategoryOrigin = `SELECT id, account_id, created_at FROM categories 
 func (s *Store) CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error) {
 	args := make([][]any, len(ids))
 	for i, id := range ids {
-		args[i] = []any{int64(id)}
+		args[i] = []any{id}
 	}
 	c := s.reader(ctx, "read the creators of categories")
 	return queryEach(c, scanCategoryOrigin, selectCategoryOrigin, args)
@@ -275,7 +275,7 @@ func (s *Store) CategoriesSince(
 ) error {
 	c := s.reader(ctx, "read changed categories")
 	for {
-		page, err := queryRows(c, scanCategory, selectCategoriesSince, int64(after), FeedPage)
+		page, err := queryRows(c, scanCategory, selectCategoriesSince, after, FeedPage)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,21 @@ func (t *Tx) replays(by petcat.Author, action string) (id int64, err error) {
 	return earlier.id, nil
 }
 
+// replayed returns the resource of an earlier request, which find reads, or the error of
+// [Tx.replays].
+func replayed[T any, ID ~int64](
+	tx *Tx, id int64, err error, find func(Querier, ID) (T, error),
+) (r petcat.Result[T], _ error) {
+	if err != nil {
+		return r, err
+	}
+	r.Replayed = true
+	if r.Value, err = find(tx, ID(id)); err != nil {
+		return r, err
+	}
+	return r, tx.Commit()
+}
+
 // commitOnce stores the author's idempotency key with the id of the resource, and commits.
 func (t *Tx) commitOnce(by petcat.Author, action string, id int64) error {
 	if by.Key != "" {
