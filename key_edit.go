@@ -39,22 +39,20 @@ type KeyEdit struct {
 	expiresAt *time.Time
 }
 
-// ParseKeyEdit validates a label and an expiry as [KeyGenerator.NewKey] does; nil leaves them
+// ParseKeyEdit validates a label as [KeyGenerator.NewKey] does. A label or expiry of nil stays
 // unchanged.
-func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, error) {
-	var terms KeyTerms
+func ParseKeyEdit(label *string, expiresAt *time.Time) (KeyEdit, error) {
 	if label != nil {
-		terms.Label = *label
+		if err := checkKeyLabel(*label); err != nil {
+			return KeyEdit{}, err
+		}
 	}
-	if expiresAt != nil {
-		terms.ExpiresAt = *expiresAt
-	}
-	return KeyEdit{label: label, expiresAt: expiresAt}, terms.check(now)
+	return KeyEdit{label: label, expiresAt: expiresAt}, nil
 }
 
 // Apply returns the key after a change by an actor at now. It returns an [Error] with
-// [CodeInvalidField] for a revoked key, and for an expiry that would revive a key or extend the
-// overlap of a replaced one. Only operators extend an expired key.
+// [CodeInvalidField] for a revoked key, and for an expiry that is not after now, or that would revive a
+// key or extend the overlap of a replaced one. Only operators extend an expired key.
 func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	if err := k.checkNotRevoked(); err != nil {
 		return Key{}, err
@@ -64,6 +62,9 @@ func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	}
 	if e.expiresAt == nil {
 		return k, nil
+	}
+	if err := CheckExpiry(*e.expiresAt, now); err != nil {
+		return Key{}, err
 	}
 	end := e.expiresAt.UTC().Truncate(time.Millisecond)
 	if err := k.checkNewExpiry(end, by, now); err != nil {

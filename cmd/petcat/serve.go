@@ -223,7 +223,6 @@ func (c *call) devKey(n devNode) (account petcat.Account, key petcat.Secret, err
 	asked, key, err := c.keys(n.Store().Environment()).NewKey(
 		account.ID,
 		petcat.KeyTerms{Label: "made by petcat dev"},
-		c.now(),
 	)
 	if err == nil {
 		_, err = n.Store().CreateKey(c.ctx(), petcat.By(actor()), asked)

@@ -138,7 +138,7 @@ func (s *service) key(account petcat.Account) (secret string, id petcat.KeyID) {
 
 func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret string, id petcat.KeyID) {
 	s.t.Helper()
-	fresh, generated, err := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}.NewKey(account.ID, terms, s.clock.Read().Time())
+	fresh, generated, err := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}.NewKey(account.ID, terms)
 	must(s.t, err)
 	key, err := s.store.CreateKey(s.t.Context(), petcat.By("test"), fresh)
 	must(s.t, err)

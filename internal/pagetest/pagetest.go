@@ -138,7 +138,7 @@ func (s *Service) Account(name string) petcat.Account {
 func (s *Service) Key(a petcat.AccountID) petcat.Key {
 	s.T.Helper()
 	generator := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}
-	n, _, err := generator.NewKey(a, petcat.KeyTerms{Label: "made before"}, s.Clock.Read().Time())
+	n, _, err := generator.NewKey(a, petcat.KeyTerms{Label: "made before"})
 	Must(s.T, err)
 	k, err := s.Store.CreateKey(s.T.Context(), petcat.By(CLI), n)
 	Must(s.T, err)

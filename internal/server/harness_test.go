@@ -111,7 +111,7 @@ func newKey(t *testing.T, in *store.Store) (key petcat.Key, secret petcat.Secret
 	free := must(petcat.ParseSubscription(string(petcat.Free), petcat.Quota{}, petcat.Storage{}))
 	account := must(in.CreateAccount(t.Context(), petcat.By("cli:ada"), "acme", free)).Value
 	keys := petcat.KeyGenerator{Environment: in.Environment(), Random: rand.Reader}
-	n, secret, err := keys.NewKey(account.ID, petcat.KeyTerms{}, time.Now())
+	n, secret, err := keys.NewKey(account.ID, petcat.KeyTerms{})
 	if err != nil {
 		t.Fatal(err)
 	}

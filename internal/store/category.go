@@ -17,10 +17,14 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 	if c.IdempotencyKey == "" && rejected != nil {
 		return petcat.CreatedCategory{}, rejected
 	}
+	key := c.IdempotencyKey
+	if c.By != "" && key != "" {
+		key = onceKey(petcat.Author{Actor: c.By, Key: key})
+	}
 	created := &Create{
 		Account:  c.Account,
 		By:       c.By,
-		Key:      c.IdempotencyKey,
+		Key:      key,
 		New:      c.New,
 		Rejected: rejected,
 	}

@@ -9,7 +9,9 @@ import (
 const authorsAccount petcat.AccountID = 0
 
 // onceKey returns the key of the author's change. It is unique, because a key has no spaces.
-func onceKey(by petcat.Author) string { return string(by.Actor) + " " + string(by.Key) }
+func onceKey(by petcat.Author) petcat.IdempotencyKey {
+	return petcat.IdempotencyKey(by.Actor) + " " + by.Key
+}
 
 // replays returns the id of the resource that an earlier request of the author with the same
 // idempotency key created or changed, 0 if there is none.

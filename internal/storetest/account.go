@@ -127,7 +127,7 @@ func testAccounts(t *testing.T, open Open) {
 
 		_, err = f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0)))
 		wantCode(t, err, petcat.CodeInvalidField)
-		n, _, err := generator(3).NewKey(a.ID, petcat.KeyTerms{}, f.now())
+		n, _, err := generator(3).NewKey(a.ID, petcat.KeyTerms{})
 		must(t, n, err)
 		_, err = f.CreateKey(t.Context(), petcat.By(operator), n)
 		wantCode(t, err, petcat.CodeInvalidField)

@@ -25,7 +25,7 @@ func testKeys(t *testing.T, open Open) {
 	})
 	t.Run("unknown keys are not found", func(t *testing.T) {
 		f := start(t, open)
-		n, _, err := generator(1).NewKey(9, petcat.KeyTerms{}, noon)
+		n, _, err := generator(1).NewKey(9, petcat.KeyTerms{})
 		must(t, n, err)
 		_, err = f.CreateKey(t.Context(), petcat.By(operator), n)
 		wantCode(t, err, petcat.CodeNotFound)
@@ -83,7 +83,7 @@ func testKeys(t *testing.T, open Open) {
 		f := start(t, open)
 		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
 		edit := func(label *string, expiresAt *time.Time) (petcat.Key, error) {
-			e, err := petcat.ParseKeyEdit(label, expiresAt, f.now())
+			e, err := petcat.ParseKeyEdit(label, expiresAt)
 			must(t, e, err)
 			return value(f.EditKey(t.Context(), petcat.By(operator), k.ID, e))
 		}
@@ -108,7 +108,7 @@ func testKeys(t *testing.T, open Open) {
 		k, _ := f.keyOn(t, f.account(t, "zoo").ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(time.Hour)})
 		f.clock.Advance(time.Hour)
 		end := noon.Add(2 * time.Hour)
-		extend, err := petcat.ParseKeyEdit(nil, &end, f.now())
+		extend, err := petcat.ParseKeyEdit(nil, &end)
 		must(t, extend, err)
 		_, err = f.EditKey(t.Context(), petcat.By(k.Account.Actor()), k.ID, extend)
 		wantCode(t, err, petcat.CodeInvalidField)
@@ -121,7 +121,7 @@ func testKeys(t *testing.T, open Open) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
 		create := func(seed uint64) (petcat.Key, error) {
-			n, _, err := generator(seed).NewKey(a.ID, petcat.KeyTerms{}, f.now())
+			n, _, err := generator(seed).NewKey(a.ID, petcat.KeyTerms{})
 			must(t, n, err)
 			return value(f.CreateKey(t.Context(), petcat.By(a.ID.Actor()), n))
 		}
@@ -154,7 +154,7 @@ func testKeys(t *testing.T, open Open) {
 			f.keyOn(t, a.ID, seed, petcat.KeyTerms{ExpiresAt: noon.Add(48 * time.Hour)})
 		}
 		create := func() error {
-			n, _, err := generator(200).NewKey(a.ID, petcat.KeyTerms{}, f.now())
+			n, _, err := generator(200).NewKey(a.ID, petcat.KeyTerms{})
 			must(t, n, err)
 			_, err = f.CreateKey(t.Context(), petcat.By(a.ID.Actor()), n)
 			return err
@@ -199,7 +199,7 @@ func testRotation(t *testing.T, open Open) {
 	wantCode(t, err, petcat.CodeInvalidField)
 
 	edit := func(by petcat.Actor, end time.Time) (petcat.Key, error) {
-		e, err := petcat.ParseKeyEdit(nil, &end, f.now())
+		e, err := petcat.ParseKeyEdit(nil, &end)
 		must(t, e, err)
 		return value(f.EditKey(t.Context(), petcat.By(by), old.ID, e))
 	}

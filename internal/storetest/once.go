@@ -212,6 +212,27 @@ func testManagedOnce(t *testing.T, open Open) {
 	wantEqual(t, "audit entries", 4, len(f.audit(t)))
 }
 
+// testOnceOfOperators: operators may use the same idempotency key for categories and other changes.
+func testOnceOfOperators(t *testing.T, open Open) {
+	f := start(t, open)
+	create := func(by petcat.Actor, name string) petcat.CreatedCategory {
+		t.Helper()
+		created, err := f.CreateCategory(t.Context(), petcat.CreateCategory{
+			By:             by,
+			New:            category(t, name, nil),
+			IdempotencyKey: "k",
+		})
+		return must(t, created, err)
+	}
+	first := create("operator ada", "Dogs")
+	second := create("operator bob", "Cats")
+	wantEqual(t, "replayed", false, first.Replayed || second.Replayed)
+	wantEqual(t, "the retry", petcat.CreatedCategory{Category: first.Category, Replayed: true}, create("operator ada", "Dogs"))
+	by := petcat.Author{Actor: "token ci", Key: "k", Request: "account zoo"}
+	must2(t)(f.CreateAccount(t.Context(), by, "zoo", subscription(t, "free", 0, 0)))
+	wantEqual(t, "audit entries", 3, len(f.audit(t)))
+}
+
 // managed makes a change of the data of [fixture.stage].
 type managed func(t *testing.T, s *store.Store, by petcat.Author) (value any, replayed bool, err error)
 
@@ -244,7 +265,7 @@ func manageds() map[string]managed {
 	return map[string]managed{
 		"create key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
-			n, _, err := generator(uint64(own(by))).NewKey(1, petcat.KeyTerms{}, noon)
+			n, _, err := generator(uint64(own(by))).NewKey(1, petcat.KeyTerms{})
 			must(t, n, err)
 			r, err := s.CreateKey(t.Context(), by, n)
 			return r.Value, r.Replayed, err
@@ -259,7 +280,7 @@ func manageds() map[string]managed {
 		"edit key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			label := "new"
-			edit, err := petcat.ParseKeyEdit(&label, nil, noon)
+			edit, err := petcat.ParseKeyEdit(&label, nil)
 			must(t, edit, err)
 			r, err := s.EditKey(t.Context(), by, 1, edit)
 			return r.Value, r.Replayed, err

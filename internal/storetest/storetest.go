@@ -79,6 +79,7 @@ func run(t *testing.T, open Open) {
 		{"groups of creates", testCreates},
 		{"idempotency", testIdempotency},
 		{"idempotency of all creates", testOnce},
+		{"idempotency of operators", testOnceOfOperators},
 		{"idempotency of management", testManagedOnce},
 		{"idempotency of every change", testManagedOnceAll},
 		{"accounts", testAccounts},
@@ -211,7 +212,7 @@ func (f *fixture) key(t *testing.T, a petcat.AccountID, seed uint64) (petcat.Key
 func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms petcat.KeyTerms) (petcat.Key, petcat.GeneratedKey) {
 	t.Helper()
 	terms.Label = fmt.Sprintf("key %d", seed)
-	n, _, err := generator(seed).NewKey(a, terms, f.now())
+	n, _, err := generator(seed).NewKey(a, terms)
 	if err != nil {
 		t.Fatal(err)
 	}
