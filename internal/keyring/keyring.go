@@ -219,7 +219,7 @@ func (k *Keyring) Identify(credential string, now clock.Reading) (*Caller, error
 // IdentifyNew is [Keyring.Identify] after the next poll, for a key that was unknown. It waits up to a
 // second for the poll.
 func (k *Keyring) IdentifyNew(ctx context.Context, credential string, now clock.Reading) (*Caller, error) {
-	k.feed.await(ctx, false)
+	await(ctx, k.feed.upcoming())
 	return k.Identify(credential, now)
 }
 
