@@ -64,7 +64,7 @@ type Options struct {
 	// Database is the open database, and Notes is its store. If it cannot be opened, both are nil,
 	// and OpenErr is the reason.
 	Database store.Database
-	Notes    backup.Notes
+	Notes    backup.SharedTexts
 	OpenErr  error
 	// Node is the readiness of the node on this machine. If there is none, NodeErr is the reason.
 	Node    server.Readiness

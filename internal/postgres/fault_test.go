@@ -289,7 +289,7 @@ func TestIgnoredError(t *testing.T) {
 	if err == nil || errors.Is(err, petcat.ErrOutcomeUnknown) {
 		t.Errorf("got %v, want that nothing was committed", err)
 	}
-	if err := s.SetNote(t.Context(), "next", "x"); err != nil {
+	if err := s.SetSharedText(t.Context(), "next", "x"); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,7 @@
 -- Times (_at) are Unix milliseconds, days are numbered from the epoch. The revision of a row is the
 -- one of its last change.
 
--- The identity of the data, and notes that all processes share.
+-- The identity of the data, and texts that all processes share.
 CREATE TABLE meta (
 	name  TEXT PRIMARY KEY,
 	value TEXT NOT NULL

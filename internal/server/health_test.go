@@ -89,7 +89,7 @@ func TestDiskFailureIsNotReady(t *testing.T) {
 	if err := os.Rename(file, file+".old"); err != nil { // a write notices it
 		t.Fatal(err)
 	}
-	if err := n.Store().SetNote(t.Context(), "test", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+	if err := n.Store().SetSharedText(t.Context(), "test", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 		t.Fatalf("a write into a moved file: %v", err)
 	}
 	checks := &checks{clock: n.Clock, db: n.data.db, keyring: n.keyring, limiter: n.limiter, state: n.state}

@@ -151,7 +151,7 @@ func TestBadCreateFailsAlone(t *testing.T) {
 		}
 		var callers sync.WaitGroup
 		callers.Go(func() {
-			if err := s.SetNote(t.Context(), "test", "x"); err != nil {
+			if err := s.SetSharedText(t.Context(), "test", "x"); err != nil {
 				t.Errorf("a change: %v", err)
 			}
 		})
@@ -272,7 +272,7 @@ func TestAccessChangeInSharedCommit(t *testing.T) {
 				_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), "zoo", subscription)
 				return err
 			},
-			func() error { return s.SetNote(t.Context(), "test", "a write without the counter row") },
+			func() error { return s.SetSharedText(t.Context(), "test", "a write without the counter row") },
 			func() error {
 				return s.Change(t.Context(), "another change", func(tx *store.Tx) error {
 					return tx.Run(`INSERT INTO meta (name, value) VALUES ('another', '')`)

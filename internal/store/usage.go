@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	// noteLostBatches adds a row like that of a killed node, which shows a gap, if the database
+	// recordLostBatches adds a row like that of a killed node, which shows a gap, if the database
 	// lacks a batch before $2: it was lost by a failover, or by a restore to an earlier time.
-	noteLostBatches = `
+	recordLostBatches = `
 		INSERT INTO usage_nodes (node, number, seen_at, stopped, killed_at)
 		SELECT node || '/' || number, number, seen_at, false, CAST($3 AS bigint) FROM usage_nodes
 		WHERE node = $1 AND number + 1 < $2
 		ON CONFLICT (node) DO NOTHING`
 
-	// noteBatch changes no row if the batch was added before.
-	noteBatch = `
+	// recordBatch changes no row if the batch was added before.
+	recordBatch = `
 		INSERT INTO usage_nodes AS n (node, number, seen_at, stopped)
 		VALUES ($1, $2, $3, $4)
 		ON CONFLICT (node) DO UPDATE SET
@@ -70,10 +70,10 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) (err error) {
 		return err
 	}
 	defer w.End(&err)
-	if err := w.Run(noteLostBatches, b.Node, b.Number, stored(b.SeenAt).UnixMilli()); err != nil {
+	if err := w.Run(recordLostBatches, b.Node, b.Number, stored(b.SeenAt).UnixMilli()); err != nil {
 		return err
 	}
-	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Stopped)
+	added, err := w.Exec(recordBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Stopped)
 	if err != nil {
 		return err
 	}

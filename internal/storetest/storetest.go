@@ -99,7 +99,7 @@ func run(t *testing.T, open Open) {
 		{"running nodes", testRunningNodes},
 		{"clean", testClean},
 		{"identity of the data", testMeta},
-		{"notes", testNotes},
+		{"shared texts", testSharedTexts},
 		{"log level", testLogLevel},
 	} {
 		t.Run(suite.name, func(t *testing.T) { suite.run(t, open) })
