@@ -44,11 +44,18 @@ type identifier interface {
 	IdentifyNew(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
 
-// Store stores the data of the API.
+// Store is the part of the store that the API calls. The methods are those of
+// [petcat.CategoryStore], [petcat.PetStore], [petcat.OrderStore], [petcat.KeyStore] and
+// [petcat.BanStore].
 type Store interface {
-	petcat.CategoryStore
-	petcat.PetStore
-	petcat.OrderStore
+	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
+	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
+	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
+	CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error)
+	FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error)
+	ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, error)
+	CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error)
+	ListOrders(ctx context.Context, q petcat.OrderQuery) ([]petcat.Order, error)
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
 	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 }
