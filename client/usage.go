@@ -60,7 +60,11 @@ func readWindows(h http.Header) (windows []Window) {
 	for name, state := range states {
 		policy := policies[name]
 		windows = append(windows, Window{
-			Name: name, Limit: policy["q"], Length: seconds(policy["w"]), Remaining: state["r"], Reset: now().Add(seconds(state["t"])),
+			Name:      name,
+			Limit:     policy["q"],
+			Length:    seconds(policy["w"]),
+			Remaining: state["r"],
+			Reset:     now().Add(seconds(state["t"])),
 		})
 	}
 	if len(states) != len(policies) {

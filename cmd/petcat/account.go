@@ -215,6 +215,7 @@ func listRejections(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
-	return c.list(records(c, rejections), "last_at count first_at key operation status code minute_quota daily_quota until request_id",
+	return c.list(records(c, rejections),
+		"last_at count first_at key operation status code minute_quota daily_quota until request_id",
 		fmt.Sprintf("No recent request of %s was rejected or failed.", accountTitle(a)))
 }

@@ -107,7 +107,8 @@ func (s *Schedule) Check(ctx context.Context) {
 		s.wait = min(retryAfter, s.Every)
 		s.Failures.Add(1)
 		s.Logger.ErrorContext(ctx,
-			"scheduled backup failed; older backups are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)
+			"scheduled backup failed; older backups are kept",
+			"folder", s.Folder, "retry_in", s.wait.String(), "error", err)
 	}
 }
 
@@ -180,7 +181,9 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 		_, faults, err = Verify(ctx, draft.Name())
 	}
 	if len(faults) > 0 {
-		err = fmt.Errorf("the backup has %d faults, the first is: %s; check the data with petcat verify", len(faults), faults[0])
+		err = fmt.Errorf(
+			"the backup has %d faults, the first is: %s; check the data with petcat verify",
+			len(faults), faults[0])
 	}
 	if err == nil {
 		err = draft.Keep()
@@ -202,7 +205,9 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	output, err := cmd.CombinedOutput()
 	if err != nil {
 		err = cmp.Or(context.Cause(ctx), err)
-		return fmt.Errorf("the command %s failed for %s: %w: %s", s.Command, path, err, output[max(0, len(output)-500):])
+		return fmt.Errorf(
+			"the command %s failed for %s: %w: %s",
+			s.Command, path, err, output[max(0, len(output)-500):])
 	}
 	return nil
 }

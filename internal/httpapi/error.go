@@ -21,7 +21,9 @@ const statusGone = 499
 // respondError sends the contract's Error object for err. It logs err if the service failed.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
-	gone := errors.Is(err, context.Canceled) && e.r.Context().Err() != nil && web.StatusOf(public.Code) >= http.StatusInternalServerError
+	gone := errors.Is(err, context.Canceled) &&
+		e.r.Context().Err() != nil &&
+		web.StatusOf(public.Code) >= http.StatusInternalServerError
 	if gone {
 		// Only a client that closed only its sending side can receive this.
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")

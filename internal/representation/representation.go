@@ -154,7 +154,10 @@ func PlanRequest(r petcat.PlanRequest) Record {
 
 // Node returns the record of a running node.
 func Node(n petcat.Node) Record {
-	return Record{{"label", n.Label}, {"version", n.Version}, {"state", n.State}, {"since", n.Since}, {"drained", n.Drained}}
+	return Record{
+		{"label", n.Label}, {"version", n.Version},
+		{"state", n.State}, {"since", n.Since}, {"drained", n.Drained},
+	}
 }
 
 // Rejection returns the record of rejected or failed requests.

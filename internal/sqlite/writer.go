@@ -286,6 +286,7 @@ func (s *DB) checkpoint() error {
 // logLength runs a checkpoint in a mode and returns the number of pages of the log. NOOP moves none.
 func (s *DB) logLength(mode string) (pages int, err error) {
 	var busy, moved int
-	err = s.writer.conn.Query(func(scan store.Scan) error { return scan(&busy, &pages, &moved) }, "PRAGMA wal_checkpoint("+mode+")")
+	row := func(scan store.Scan) error { return scan(&busy, &pages, &moved) }
+	err = s.writer.conn.Query(row, "PRAGMA wal_checkpoint("+mode+")")
 	return pages, err
 }

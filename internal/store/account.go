@@ -244,7 +244,8 @@ func (t *Tx) checkNameFree(name petcat.AccountName) error {
 		return err
 	}
 	if id != 0 {
-		return invalid("there is an account named %q already; choose another name, or close that one first", name).In("name")
+		taken := invalid("there is an account named %q already; choose another name, or close that one first", name)
+		return taken.In("name")
 	}
 	return nil
 }

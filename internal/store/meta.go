@@ -42,7 +42,9 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	}
 	if env != "" && m.Environment != env {
 		return Meta{}, petcat.Unusablef(nil,
-			"the data belongs to the %s environment and this is %s; choose other data with --data or --database, or start with the --environment of this data", m.Environment, env)
+			"the data belongs to the %s environment and this is %s; choose other data with --data or --database, "+
+				"or start with the --environment of this data",
+			m.Environment, env)
 	}
 	return m, nil
 }

@@ -40,7 +40,10 @@ func StatusOf(code petcat.Code) int {
 		return http.StatusUnsupportedMediaType
 	case petcat.CodeIdempotencyKeyReused:
 		return http.StatusUnprocessableEntity
-	case petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts:
+	case petcat.CodeRateLimitExceeded,
+		petcat.CodeDailyQuotaExceeded,
+		petcat.CodeKeyBanned,
+		petcat.CodeTooManyFailedAttempts:
 		return http.StatusTooManyRequests
 	case petcat.CodeServiceUnavailable:
 		return http.StatusServiceUnavailable
