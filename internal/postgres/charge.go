@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/petcat-api/petcat"
 )
@@ -24,7 +25,7 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 		}
 	}
 	before := s.history.revision()
-	err = s.charges.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	charge := func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, query, accounts, perMinute, perDay)
 		if err != nil {
 			return err
@@ -35,7 +36,11 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 			return c, err
 		})
 		return err
-	})
+	}
+	err = s.charges.with(ctx, charge)
+	if pgconn.SafeToRetry(err) && ctx.Err() == nil { // nothing was sent, so nothing was charged
+		err = s.charges.with(ctx, charge)
+	}
 	if sqlState(err) == "55P03" { // the function's lock_timeout; the call is rolled back
 		return nil, fmt.Errorf("%w: %w", petcat.ErrAccountHeld, err)
 	} else if err != nil {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +192,70 @@ func TestBrokenIdleConnections(t *testing.T) {
 		if err := calls(t, s)[name](); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestChargesAfterIdleConnectionsWereClosed: a charge is never repeated, so the connections are checked
+// before it is sent. All of them are there, and all were closed, by the server or on the way.
+func TestChargesAfterIdleConnectionsWereClosed(t *testing.T) {
+	direct := server.Database(t)
+	network, url := newNetwork(t, direct)
+	s := openAt(t, url, Options{Serving: true})
+	defer closeNow(t, s)
+	for name, closeAll := range map[string]func(){
+		"by the server": func() { breakAll(t, direct) },
+		"on the way":    network.disconnect,
+	} {
+		eventually(t, "connections", func() error { return haveConnections(s, defaultPoolSize+more) })
+		closeAll()
+		var all sync.WaitGroup
+		for range 2 * chargeConnections {
+			all.Go(func() {
+				if _, err := s.Charge(t.Context(), oneCharge(1)); err != nil {
+					t.Errorf("closed %s: %v", name, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// unsent is a connection whose next write fails before anything is sent.
+type unsent struct {
+	net.Conn
+
+	fails *atomic.Bool
+}
+
+func (c unsent) Write(b []byte) (int, error) {
+	if c.fails.CompareAndSwap(true, false) {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// TestUnsentCharge: a charge that was certainly not sent is sent on another connection.
+func TestUnsentCharge(t *testing.T) {
+	s := openAt(t, server.Database(t), Options{})
+	defer closeNow(t, s)
+	var fails atomic.Bool
+	config := s.charges.Config()
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		return unsent{c, &fails}, err
+	}
+	s.charges.Close()
+	var err error
+	if s.charges, err = newPool(t.Context(), config, Options{}, chargeConnections); err != nil {
+		t.Fatal(err)
+	}
+	for used := range int64(3) {
+		counts, err := s.Charge(t.Context(), oneCharge(1))
+		if err != nil || counts[0].MinuteUsed != used+1 && used > 0 {
+			t.Errorf("charge %d: %+v, %v", used+1, counts, err)
+		}
+		fails.Store(true)
 	}
 }
 
