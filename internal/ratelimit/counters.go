@@ -70,8 +70,8 @@ type pending struct {
 	got petcat.QuotaCount
 }
 
-// failedCall is the error of a call that failed while none was answered. Its requests wait: after
-// an answer they are rejected, and in silence they are decided from memory.
+// failedCall is the error of a failed call. Its requests wait: after an answer to another call they
+// are rejected, and in silence they are decided from memory.
 type failedCall struct {
 	error
 
@@ -203,9 +203,6 @@ func (c *counters) call(group []*pending) error {
 func (c *counters) failed(sent int64, cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.answeredAfter(sent) {
-		return fmt.Errorf("%w: %w", errCallFailed, cause)
-	}
 	before := c.state.phase
 	c.state, c.cause = c.state.failure(sent), cause
 	if before == answering {

@@ -327,7 +327,7 @@ func TestOtherCallHangs(t *testing.T) {
 			who  string
 			took time.Duration
 		}{
-			{unavailable, time.Second},
+			{unavailable, time.Second + time.Millisecond}, // until a probe is answered
 			{unavailable, time.Millisecond},
 			{"counters", time.Millisecond},
 		} {
@@ -338,6 +338,27 @@ func TestOtherCallHangs(t *testing.T) {
 				}
 			})
 		}
+		all.Wait()
+	})
+}
+
+// At the begin of an outage, one call is answered after another was sent. The request of the other call
+// waits for a second from this answer, and is then decided from memory, too.
+func TestLastAnswerBeforeSilence(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		takes := func() (time.Duration, error) { return 20 * time.Millisecond, nil }
+		c.set(inOrder(takes, hangs, hangs, hangs, hangs, hangs, hangs))
+		var all sync.WaitGroup
+		all.Go(func() {
+			who, _ := s.ask(1)
+			wantEqual(t, "the first is decided by", "counters", who)
+		})
+		all.Go(func() {
+			time.Sleep(10 * time.Millisecond)
+			who, took := s.ask(2)
+			wantEqual(t, "the second is decided by", "memory", who)
+			wantEqual(t, "its duration", 1010*time.Millisecond, took)
+		})
 		all.Wait()
 	})
 }
