@@ -164,6 +164,9 @@ func (s *DB) connect(ctx context.Context, config *pgxpool.Config, o Options) (er
 			if err := check(ctx, c.PgConn()); err != nil {
 				return err
 			}
+			if err := setSession(ctx, c, o.Serving); err != nil {
+				return err
+			}
 			return checkServer(ctx, c)
 		}
 		if *p.into, err = newPool(ctx, config, o, p.size); err != nil {
