@@ -196,8 +196,27 @@ func (s *Server) refresh(e *exchange) {
 	case e.Decision.Allowed:
 		s.setLimits(e, e.Decision.At(at))
 	case e.reset <= second: // the rejecting window has ended
+		e.setDate(at)
 		e.set("X-RateLimit-Reset", strconv.FormatInt(second+1, 10))
 	}
+}
+
+// date is a value of the Date header.
+type date struct {
+	second int64
+	header []string
+}
+
+// setDate sets the Date header to a time of the clock that decided. The default is the time of this
+// node's clock, by which X-RateLimit-Reset may have passed. It keeps the value of the last second.
+func (e *exchange) setDate(now int64) {
+	second := now / int64(time.Second)
+	d := e.server.date.Load()
+	if d == nil || d.second != second {
+		d = &date{second, []string{time.Unix(second, 0).UTC().Format(http.TimeFormat)}}
+		e.server.date.Store(d)
+	}
+	e.Header()["Date"] = d.header
 }
 
 // setBucketLimits sets the headers of a bucket.
@@ -226,6 +245,7 @@ func (e *exchange) setOtherLimits() {
 // setHeaders sets the rate-limit headers. now is the time of the decision.
 func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte, now int64) {
 	e.reset, e.decided = effective.Reset, now
+	e.setDate(now)
 	h := e.Header()
 	h["X-RateLimit-Limit"] = limit
 	e.set("X-RateLimit-Remaining", strconv.FormatInt(effective.Remaining(), 10))

@@ -110,8 +110,9 @@ type Server struct {
 	bodies        *bodyMemory // of BodyBytes
 	exchanges     sync.Pool
 	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
-	addressPolicy *policy  // for callers without a valid key
-	usagePolicy   *policy  // for accounts that request their usage too often
+	date          atomic.Pointer[date]
+	addressPolicy *policy // for callers without a valid key
+	usagePolicy   *policy // for accounts that request their usage too often
 
 	instance       string // the prefix of this process's request ids
 	requests       atomic.Uint64
