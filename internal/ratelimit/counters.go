@@ -44,6 +44,7 @@ var (
 // call is never repeated, because a failed call may have charged its requests.
 type counters struct {
 	options Options
+	clock   *sharedClock
 	learn   func(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading)
 	calls   *groupcommit.Committer[*pending]
 	open    context.Context //nolint:containedctx // ends when the counters are closed
@@ -81,8 +82,10 @@ type failedCall struct {
 func (e *failedCall) Unwrap() error { return e.error }
 
 // newCounters starts the counters. learn is called with each answer.
-func newCounters(o Options, learn func(petcat.AccountID, petcat.QuotaCount, clock.Reading, clock.Reading)) *counters {
-	c := &counters{options: o, learn: learn}
+func newCounters(
+	o Options, shared *sharedClock, learn func(petcat.AccountID, petcat.QuotaCount, clock.Reading, clock.Reading),
+) *counters {
+	c := &counters{options: o, clock: shared, learn: learn}
 	c.open, c.stop = context.WithCancel(context.Background()) //nolint:forbidigo // ends with close
 	c.timer = time.AfterFunc(silence, c.tick)                 // without a doubt, it does nothing
 	c.respond()
@@ -192,6 +195,7 @@ func (c *counters) call(group []*pending) error {
 	if err != nil {
 		return err
 	}
+	c.clock.learn(counts[0].Now, sent, received)
 	for i, r := range group {
 		r.got = counts[i]
 		c.learn(r.Account, counts[i], sent, received)
