@@ -161,7 +161,11 @@ func memoryMetrics() []Metric {
 		},
 		{
 			Name: "petcat_limiter_overloaded_total",
-			Help: "Requests that got 503 because the database did not count them in time.",
+			Help: "Requests that got 503 because more were queued than the database counts in a second.",
+		},
+		{
+			Name: "petcat_limiter_failed_total",
+			Help: "Requests that got 503 because the call that counted them failed, or waited for a lock for a second.",
 		},
 		{
 			Name: "petcat_limiter_duration_seconds",

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -41,13 +43,24 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 	if pgconn.SafeToRetry(err) && ctx.Err() == nil { // nothing was sent, so nothing was charged
 		err = s.charges.with(ctx, charge)
 	}
-	if sqlState(err) == "55P03" { // the function's lock_timeout; the call is rolled back
-		return nil, fmt.Errorf("%w: %w", petcat.ErrAccountHeld, err)
+	if sqlState(err) == lockTimeout { // of the function; the call is rolled back
+		return nil, fmt.Errorf("%w: %s: %w", petcat.ErrAccountHeld, holder(err), err)
 	} else if err != nil {
 		return nil, translate(err, "charge quotas")
 	}
 	s.history.reached(counts[0].Newest, before)
 	return counts, nil
+}
+
+// holder says who holds a lock that charge_quota did not get. The server's error has the number of the
+// line that waited; its words are translated.
+func holder(err error) string {
+	const lockOfAccount = " 26 " // the line of pg_advisory_xact_lock in the body of charge_quota
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && strings.Contains(e.Where, lockOfAccount) {
+		return "another call holds the lock of an account"
+	}
+	return "another session holds a lock on the table spent or usage, for example by LOCK, ALTER TABLE or VACUUM FULL"
 }
 
 // Vacuuming returns how many transactions ago the oldest row was frozen, and the age of the oldest

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -253,6 +254,27 @@ func TestChargeOfLockedAccount(t *testing.T) {
 	pgtest.Execute(t, conn, `ROLLBACK`)
 	if counts, err := s.Charge(ctx, oneCharge(1)); err != nil || counts[0].MinuteUsed != 1 {
 		t.Errorf("after the lock: %+v, %v; want the first charge", counts, err)
+	}
+}
+
+// TestChargeOfLockedTable: the error names a lock of another session.
+func TestChargeOfLockedTable(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	for lock, want := range map[string]string{
+		`SELECT charge_quota('{1}', '{60}', '{1000}')`: "another call holds the lock of an account",
+		`LOCK spent`: "another session holds a lock on the table spent or usage",
+		`LOCK usage`: "another session holds a lock on the table spent or usage",
+	} {
+		conn := pgtest.Connect(t, url)
+		pgtest.Execute(t, conn, `BEGIN`)
+		pgtest.Execute(t, conn, lock)
+		_, err := s.Charge(t.Context(), oneCharge(1))
+		if !errors.Is(err, petcat.ErrAccountHeld) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", lock, err, want)
+		}
+		pgtest.Execute(t, conn, `ROLLBACK`)
 	}
 }
 

@@ -37,6 +37,7 @@ var ErrDown = errors.New("the counters have not responded for 30 seconds")
 // under any load. The request of a failed call may have been charged.
 var (
 	errOverloaded = errors.New("too many requests are queued for the counters")
+	errLocked     = errors.New("the counters were locked for a second")
 	errCallFailed = errors.New("a call of the counters failed, and others succeed")
 )
 
@@ -67,6 +68,7 @@ type pending struct {
 
 	since int64           // monotonic
 	live  context.Context //nolint:containedctx // ends when nobody waits any more
+	held  error           // of the last call, if nothing was charged
 
 	got petcat.QuotaCount
 }
@@ -123,6 +125,7 @@ func (c *counters) charge(q petcat.QuotaCharge) (petcat.QuotaCount, error) {
 		if !errors.Is(err, petcat.ErrAccountHeld) {
 			return petcat.QuotaCount{}, err
 		}
+		r.held = err
 	}
 }
 
@@ -170,10 +173,14 @@ func expired(r *pending, now clock.Reading) error {
 	if r.live.Err() != nil {
 		return ErrSilent
 	}
-	if time.Duration(now.Mono-r.since) > silence {
+	switch waited := time.Duration(now.Mono - r.since); {
+	case waited <= silence:
+		return nil
+	case r.held != nil:
+		return fmt.Errorf("%w: %v", errLocked, r.held) //nolint:errorlint // it does not join another call
+	default:
 		return errOverloaded
 	}
-	return nil
 }
 
 // call sends a group of requests to the counters. It is the committer's function.

@@ -308,6 +308,8 @@ func TestBrokenConnections(t *testing.T) {
 				who, took := s.ask(1)
 				wantEqual(t, "decided by", unavailable, who)
 				wantEqual(t, "duration", c.took, took)
+				wantEqual(t, "counted as failed", 1, s.Failed.Load())
+				wantEqual(t, "counted as overloaded", 0, s.Overloaded.Load())
 				who, took = s.ask(1)
 				wantEqual(t, "the next is decided by", "counters", who)
 				wantEqual(t, "its duration", time.Millisecond, took)
@@ -462,9 +464,14 @@ func TestLockedAccount(t *testing.T) {
 			t.Errorf("locked for three calls: decided by %s after %s", who, took)
 		}
 		held = 100
-		if who, took := s.ask(1); who != unavailable || took != 1200*time.Millisecond {
-			t.Errorf("locked for longer: decided by %s after %s", who, took)
+		began := time.Now()
+		_, err := s.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: plenty})
+		wantEqual(t, "locked for longer", 1200*time.Millisecond, time.Since(began))
+		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || !strings.Contains(err.Error(), petcat.ErrAccountHeld.Error()) {
+			t.Errorf("locked for longer: got %v, want the cause", err)
 		}
+		wantEqual(t, "counted as failed", 1, s.Failed.Load())
+		wantEqual(t, "counted as overloaded", 0, s.Overloaded.Load())
 	})
 }
 

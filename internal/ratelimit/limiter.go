@@ -61,9 +61,10 @@ type Limiter struct {
 	counters *counters // nil for a single node
 	bans     *bans
 
-	// Local is the number of requests decided in memory because the counters were silent,
-	// Overloaded the number of requests rejected because they were not counted in time.
-	Local, Overloaded atomic.Uint64
+	// Local is the number of requests decided in memory because the counters were silent. The others
+	// are of rejected requests: Overloaded because too many were queued for the counters, Failed because
+	// their call failed or the counters were locked.
+	Local, Overloaded, Failed atomic.Uint64
 }
 
 // New starts a limiter. Close stops it.
@@ -165,8 +166,10 @@ func (l *Limiter) countTogether(ctx context.Context, q petcat.QuotaCharge) (petc
 	case errors.Is(err, ErrSilent):
 		l.Local.Add(1)
 		return l.countInMemory(ctx, q)
-	case errors.Is(err, errOverloaded), errors.Is(err, errCallFailed), errors.Is(err, groupcommit.ErrFull):
+	case errors.Is(err, errOverloaded), errors.Is(err, groupcommit.ErrFull):
 		l.Overloaded.Add(1)
+	case errors.Is(err, errCallFailed), errors.Is(err, errLocked):
+		l.Failed.Add(1)
 	}
 	return c, err
 }

@@ -109,6 +109,7 @@ func (b base) limitRequests(d *data) *ratelimit.Limiter {
 	b.metrics.Read("petcat_limiter_silent", func() float64 { return gauge(limiter.Err() != nil) })
 	b.metrics.Read("petcat_limiter_local_total", func() float64 { return float64(limiter.Local.Load()) })
 	b.metrics.Read("petcat_limiter_overloaded_total", func() float64 { return float64(limiter.Overloaded.Load()) })
+	b.metrics.Read("petcat_limiter_failed_total", func() float64 { return float64(limiter.Failed.Load()) })
 	return limiter
 }
 
