@@ -43,6 +43,7 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 	if pgconn.SafeToRetry(err) && ctx.Err() == nil { // nothing was sent, so nothing was charged
 		err = s.charges.with(ctx, charge)
 	}
+	s.noteWait(ctx, err)
 	if sqlState(err) == lockTimeout { // of the function; the call is rolled back
 		return nil, fmt.Errorf("%w: %s: %w", petcat.ErrAccountHeld, holder(err), err)
 	} else if err != nil {

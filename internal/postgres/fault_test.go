@@ -405,6 +405,53 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	}
 }
 
+// TestMissingStandby: after a commit that timed out, a check says that commits wait for a synchronous standby.
+func TestMissingStandby(t *testing.T) {
+	own := pgtest.New(t)
+	url := own.Database(t)
+	defer own.Stop() // otherwise DROP DATABASE would wait for the standby
+	p := patient()
+	s := openAt(t, url, Options{timeouts: &p})
+	defer closeNow(t, s)
+	own.Execute(t, url, "ALTER SYSTEM SET synchronous_standby_names = 'missing'")
+	own.Execute(t, url, "SELECT pg_reload_conf()")
+	eventually(t, "the setting", func() error {
+		var names string
+		err := pgtest.Connect(t, url).QueryRow(t.Context(), "SHOW synchronous_standby_names").Scan(&names)
+		if err == nil && names == "" {
+			err = errors.New("it is not set")
+		}
+		return err
+	})
+	if err := s.Check(t.Context()); err != nil {
+		t.Errorf("before a commit: %v", err)
+	}
+	p.write = 200 * time.Millisecond
+	_, err := tryCreate(t.Context(), t, s, "Dogs", "")
+	wantUnavailable(t, err)
+	wantOpenError(t, s.Check(t.Context()), "wait for a synchronous standby; start it")
+}
+
+// TestLockOfAnotherSession: after a call that timed out, a check names the table that another session locks.
+func TestLockOfAnotherSession(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN; LOCK TABLE counter")
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = tryCreate(t.Context(), t, s, "Dogs", "") })
+	awaitLock(t, url)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := s.Charge(ctx, oneCharge(1)); err == nil {
+		t.Error("a charge succeeds")
+	}
+	wantOpenError(t, s.Check(t.Context()), "another session holds a lock on the table counter")
+	pgtest.Execute(t, conn, "COMMIT")
+	all.Wait()
+}
+
 // TestStopWhileServerHangs: a node that makes a scheduled backup can stop while the server hangs.
 func TestStopWhileServerHangs(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))

@@ -85,6 +85,8 @@ type DB struct {
 	reads, writes *breaker
 	clockAhead    atomic.Int64                  // nanoseconds; see Stats
 	fullAt        atomic.Pointer[clock.Reading] // when a write last failed for a full disk; nil: never
+	waitedAt      atomic.Pointer[clock.Reading] // when a call last waited in vain; nil: never
+	obstacle      atomic.Pointer[obstacle]      // the last one; nil: none yet
 }
 
 // Open connects to a database, and creates or migrates its schema. It returns a
@@ -231,7 +233,7 @@ func (s *DB) Check(ctx context.Context) error {
 	case at != nil && s.clock.Read().Since(*at) < fullFor:
 		err = &pgconn.PgError{Code: diskFull, Message: "no space left"}
 	default:
-		err = s.writes.err()
+		err = cmp.Or(s.obstructed(ctx), s.writes.err())
 	}
 	return translate(explain(err, place(s.readers.Config().ConnConfig)), "check the database")
 }

@@ -58,8 +58,9 @@ func (s *DB) begin(ctx context.Context, p pool, doing string, counter bool) (*tr
 		err = t.begin(counter)
 	}
 	if err != nil {
-		cancel()
 		s.noteFull(err)
+		s.noteWait(ctx, err)
+		cancel()
 		return nil, translate(err, doing)
 	}
 	return t, nil
@@ -142,6 +143,7 @@ func (t *transaction) undo(err error) error {
 	used := release(t.ctx, t.leased, cmp.Or(err, unanswered))
 	t.db.writes.report(t.ctx, used)
 	t.db.noteFull(used)
+	t.db.noteWait(t.ctx, used)
 	if err == nil {
 		return nil
 	}
