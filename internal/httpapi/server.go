@@ -26,6 +26,7 @@ import (
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/logging"
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
@@ -114,9 +115,9 @@ type Server struct {
 	addressPolicy *policy // for callers without a valid key
 	usagePolicy   *policy // for accounts that request their usage too often
 
-	instance       string // the prefix of this process's request ids
-	requests       atomic.Uint64
-	nextOutageLine atomic.Int64 // earliest time to log the next 503, in monotonic nanoseconds
+	instance    string // the prefix of this process's request ids
+	requests    atomic.Uint64
+	outageLines logging.Seldom // of requests that got 503
 }
 
 // New returns a server.

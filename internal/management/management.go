@@ -11,6 +11,7 @@ import (
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/logging"
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
@@ -49,7 +50,8 @@ type Store interface {
 type API struct {
 	Options
 
-	mux *http.ServeMux
+	mux         *http.ServeMux
+	outageLines logging.Seldom // of requests that got 503
 }
 
 // New returns the management API.
