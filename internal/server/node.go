@@ -111,6 +111,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 		keyring: keys,
 		limiter: limiter,
 		state:   state,
+		log:     b.Log.Logger,
 	})
 
 	p := &parts{
