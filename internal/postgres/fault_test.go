@@ -312,6 +312,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))
 	s := openAt(t, url+"&default_query_exec_mode=exec", Options{})
 	defer closeNow(t, s)
+	changes := 0
+	s.OnAccessChange(func(context.Context) { changes++ })
 	for name, tt := range map[string]struct {
 		fate fate
 		done bool
@@ -328,20 +330,22 @@ func TestUnknownOutcomes(t *testing.T) {
 		}
 
 		network.failOne(commit, tt.fate)
-		if _, err = s.CreateAccount(t.Context(), petcat.By(
-			"cli:ada"), petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		_, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.AccountName(name), mustSubscription(t))
+		if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 			t.Errorf("the account %s: %v, want an unknown outcome", name, err)
 		}
 		if _, err := s.FindAccount(t.Context(), name); (err == nil) != tt.done {
 			t.Errorf("the account %s afterwards: %v", name, err)
 		}
 	}
+	if changes != 2 {
+		t.Errorf("%d of the 2 accounts were announced, which may exist", changes)
+	}
 	if got := storetest.Names(t, s); len(got) != 2 {
 		t.Errorf("categories %q, want each once", got)
 	}
 }
 
-// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable, too.
 // TestIgnoredError: a transaction whose operation ignores the error of a statement does not commit.
 func TestIgnoredError(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
@@ -360,6 +364,7 @@ func TestIgnoredError(t *testing.T) {
 	}
 }
 
+// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable, too.
 func TestTimeoutBetweenStatements(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)
@@ -369,6 +374,25 @@ func TestTimeoutBetweenStatements(t *testing.T) {
 		_, err := tx.Exec("SELECT 1")
 		return err
 	}))
+}
+
+// TestUnansweredRollback: a rollback that the server does not answer opens the breaker. The caller gets
+// the error of the operation.
+func TestUnansweredRollback(t *testing.T) {
+	s := openAt(t, server.Database(t), Options{})
+	defer closeNow(t, s)
+	ctx, end := context.WithCancelCause(t.Context())
+	rejected := errors.New("rejected")
+	err := s.Change(ctx, "change", func(*store.Tx) error {
+		end(errNoAnswer)
+		return rejected
+	})
+	if !errors.Is(err, rejected) {
+		t.Errorf("got %v, want the error of the operation", err)
+	}
+	if s.writes.err() == nil {
+		t.Error("the breaker is closed")
+	}
 }
 
 // TestCanceledWaitForStandby: PostgreSQL commits if a wait for a synchronous standby is canceled,

@@ -270,10 +270,10 @@ func ceilHours(t time.Time, length int64) int64 {
 }
 
 const (
-	// selectAccountUsage selects the hours from $1 until before $2, and the days from $3 until
+	// accountUsage is the sums of the hours from $1 until before $2, and of the days from $3 until
 	// before $4.
-	selectAccountUsage = `
-		SELECT counted.account_id, a.name, ` + sumColumns + `
+	accountUsage = `
+		counted.account_id, a.name, ` + sumColumns + `
 		FROM (
 			SELECT account_id, ` + countColumns + ` FROM usage WHERE hour >= $1 AND hour < $2
 			UNION ALL
@@ -281,11 +281,11 @@ const (
 		) AS counted JOIN accounts AS a ON a.id = counted.account_id
 		GROUP BY counted.account_id, a.name`
 
-	selectTopByRequests = selectAccountUsage + `
+	selectTopByRequests = `SELECT ` + accountUsage + `
 		HAVING sum(requests) > 0
 		ORDER BY sum(requests) DESC, counted.account_id LIMIT $5`
 
-	selectTopByRejected = selectAccountUsage + `
+	selectTopByRejected = `SELECT ` + accountUsage + `
 		HAVING sum(minute_rejected + day_rejected + ban_rejected + key_rejected) > 0
 		ORDER BY sum(minute_rejected + day_rejected + ban_rejected + key_rejected) DESC, counted.account_id LIMIT $5`
 )

@@ -59,7 +59,13 @@ func testRunningNodes(t *testing.T, open Open) {
 	wantEqual(t, "the last entry", "node.resume node web", entries[1].Action+" "+entries[1].Subject)
 
 	beat(other, "c", "web", "ready")
+	by := petcat.Author{Actor: operator, Key: "k", Request: "web"}
+	n, err := f.DrainNode(t.Context(), by, "web", true)
+	must(t, n, err)
 	age("a", 20*time.Second) // killed
+	n, err = f.DrainNode(t.Context(), by, "web", true)
+	drained := petcat.Result[petcat.Node]{Value: petcat.Node{Label: "web", Drained: true}, Replayed: true}
+	wantEqual(t, "the retry after it stopped", drained, must(t, n, err))
 	all, err := other.Nodes(t.Context())
 	want("running nodes", must(t, all, err), "db", "web-2")
 	want("after the label became free", beat(other, "c", "web", "ready"), "db", "web")
