@@ -349,6 +349,14 @@ func TestUnusableFiles(t *testing.T) {
 	}
 }
 
+// TestNoFile: a backup to a file that cannot be opened fails.
+func TestNoFile(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing", "a.backup")
+	if _, err := Create(t.Context(), missing, openPostgres(t, server.Database(t)), "test", noon); err == nil {
+		t.Error("it succeeded")
+	}
+}
+
 // TestUnreadableTable: compare returns an error and no findings.
 func TestUnreadableTable(t *testing.T) {
 	path, _ := take(t, filled(t, 3))

@@ -99,6 +99,7 @@ func TestEditKey(t *testing.T) {
 	want.ExpiresAt = nil
 	wantEqual(t, "no expiry", want, decode[key](t, s.patch("/keys/key_1", `{"expires_at":null}`)))
 	s.rejected(400, "invalid_field", "PATCH", "/keys/key_1", `{"expires_at":"soon"}`)
+	s.rejected(400, "invalid_field", "PATCH", "/keys/1", `{}`)
 }
 
 func TestChangeStateOfKey(t *testing.T) {

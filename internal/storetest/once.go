@@ -377,7 +377,7 @@ func manageds() map[string]managed {
 	}
 }
 
-// testManagedOnceAll: a change with an idempotency key is made once. A retry returns the resource
+// testManagedOnceAll: a change is made only with its audit entry. With an idempotency key it is made once. A retry returns the resource
 // and writes nothing, another request with the key is an error, and another actor may use the same
 // key.
 func testManagedOnceAll(t *testing.T, open Open) {
@@ -386,6 +386,11 @@ func testManagedOnceAll(t *testing.T, open Open) {
 			f := start(t, open)
 			f.stage(t)
 			by := petcat.Author{Actor: operator, Key: "k", Request: name}
+			f.run(t, `ALTER TABLE audit RENAME TO unknown`)
+			if _, _, err := change(t, f.Store, by); err == nil {
+				t.Error("it was made without an audit entry")
+			}
+			f.run(t, `ALTER TABLE unknown RENAME TO audit`)
 			first, replayed, err := change(t, f.Store, by)
 			wantEqual(t, "replayed", false, must(t, replayed, err))
 			entries := f.audit(t)

@@ -87,6 +87,10 @@ func testKeyPages(t *testing.T, open Open) {
 	wantEqual(t, "the second page", want[3:], must(t, second, err))
 	hinted, err := f.KeyPage(t.Context(), petcat.KeyQuery{Hint: want[1].Hint, Limit: 3})
 	wantEqual(t, "by hint", want[1:2], must(t, hinted, err))
+	f.run(t, `UPDATE api_keys SET hint = $1 WHERE id = $2`, want[1].Hint, want[3].ID)
+	want[3].Hint = want[1].Hint
+	next, err := f.KeyPage(t.Context(), petcat.KeyQuery{Hint: want[1].Hint, Before: want[1].ID, Limit: 3})
+	wantEqual(t, "the next page by hint", want[3:4], must(t, next, err))
 }
 
 func testBanPages(t *testing.T, open Open) {
