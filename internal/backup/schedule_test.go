@@ -245,15 +245,34 @@ func (f *forgetful) SetSharedText(ctx context.Context, name, text string) error 
 	return f.SharedTexts.SetSharedText(ctx, name, text)
 }
 
+// occupy makes a directory, which is neither removed nor replaced.
+func (s *schedule) occupy(name string) {
+	s.t.Helper()
+	must(s.t, os.MkdirAll(filepath.Join(s.Folder, name, "sub"), 0o700))
+}
+
+// TestUndeletedBackups: a backup whose predecessors cannot be deleted counts, and the log reports it.
+func TestUndeletedBackups(t *testing.T) {
+	st := filled(t, 1)
+	s := newSchedule(t, st)
+	var log strings.Builder
+	s.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	for _, day := range []string{"02", "03"} {
+		s.occupy("petcat-production-" + st.Dataset()[:8] + "-202703" + day + "T120000Z.backup")
+	}
+	if names := s.after(0); len(names) != 3 || s.Failures.Load() != 0 {
+		t.Errorf("got the files %v and %d failures", names, s.Failures.Load())
+	}
+	if !strings.Contains(log.String(), "deletion of old backups failed") {
+		t.Errorf("log: %s", &log)
+	}
+}
+
 // TestScheduleReportsErrors: an error in any step of a check is counted, and logged with its cause.
 func TestScheduleReportsErrors(t *testing.T) {
 	st := filled(t, 1)
 	prefix := "petcat-production-" + st.Dataset()[:8] + "-20270304T120000Z.backup"
 	failing := errors.New("the text is lost")
-	// occupy makes a directory, which is neither removed nor replaced.
-	occupy := func(s *schedule, name string) {
-		must(t, os.MkdirAll(filepath.Join(s.Folder, name, "sub"), 0o700))
-	}
 	for _, tt := range []struct {
 		name string
 		fail func(s *schedule)
@@ -269,9 +288,9 @@ func TestScheduleReportsErrors(t *testing.T) {
 			s.Shared = &forgetful{SharedTexts: st, failing: failing, reads: 2, rejectsWrites: true}
 		}, "record the last backup: " + failing.Error()},
 		{"the file of a killed node is not removed", func(s *schedule) {
-			occupy(s, "."+prefix+".123")
+			s.occupy("." + prefix + ".123")
 		}, "directory not empty"},
-		{"the name is taken", func(s *schedule) { occupy(s, prefix) }, prefix},
+		{"the name is taken", func(s *schedule) { s.occupy(prefix) }, prefix},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSchedule(t, st)
