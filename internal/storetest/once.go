@@ -78,11 +78,11 @@ func testOnce(t *testing.T, open Open) {
 			f := start(t, open)
 			f.stock(t, 1)
 			first, replayed, err := create(t, f.Store, 1, "k")
-			wantEqual(t, "replayed", false, must(t, replayed, err))
+			wantEqual(t, "replayed", false, must(replayed, err))
 			repeat := func(s *store.Store) {
 				t.Helper()
 				again, replayed, err := create(t, s, 1, "k")
-				wantEqual(t, "replayed", true, must(t, replayed, err))
+				wantEqual(t, "replayed", true, must(replayed, err))
 				wantEqual(t, "the replay", first, again)
 			}
 			repeat(f.Store)
@@ -98,7 +98,7 @@ func testOnce(t *testing.T, open Open) {
 				key     petcat.IdempotencyKey
 			}{{2, "k"}, {1, "K"}, {1, ""}, {1, ""}} {
 				_, replayed, err := create(t, f.Store, fresh.account, fresh.key)
-				wantEqual(t, "replayed", false, must(t, replayed, err))
+				wantEqual(t, "replayed", false, must(replayed, err))
 			}
 			f.age(t, petcat.IdempotencyRetention-time.Hour)
 			f.clean(t)
@@ -106,7 +106,7 @@ func testOnce(t *testing.T, open Open) {
 			f.age(t, time.Hour)
 			f.clean(t)
 			first, replayed, err = create(t, f.Store, 1, "k")
-			wantEqual(t, "replayed after 24 hours", false, must(t, replayed, err))
+			wantEqual(t, "replayed after 24 hours", false, must(replayed, err))
 			repeat(f.Store)
 		})
 		t.Run(name+", 16 times concurrently", func(t *testing.T) { testOnceInParallel(t, open, create) })
@@ -185,30 +185,29 @@ func testManagedOnce(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(s *store.Store, by petcat.Actor, key, name string) (petcat.Result[petcat.Account], error) {
 		t.Helper()
-		author, err := petcat.ParseAuthor(by, key, "account "+name)
-		must(t, author, err)
+		author := must(petcat.ParseAuthor(by, key, "account "+name))
 		return s.CreateAccount(t.Context(), author, petcat.AccountName(name), subscription(t, "free", 0, 0))
 	}
-	first, err := create(f.Store, operator, "k", "zoo")
-	wantEqual(t, "replayed", false, must(t, first, err).Replayed)
+	first := must(create(f.Store, operator, "k", "zoo"))
+	wantEqual(t, "replayed", false, first.Replayed)
 	for _, s := range []*store.Store{f.Store, f.another(t)} {
 		again, err := create(s, operator, "k", "zoo")
 		wantEqual(
 			t,
 			"the retry",
 			petcat.Result[petcat.Account]{Value: first.Value, Replayed: true},
-			must(t, again, err),
+			must(again, err),
 		)
 	}
-	_, err = create(f.Store, operator, "k", "shop")
+	_, err := create(f.Store, operator, "k", "shop")
 	wantCode(t, err, petcat.CodeIdempotencyKeyReused)
-	must2(t)(create(f.Store, "operator bob", "k", "shop"))
+	must(create(f.Store, "operator bob", "k", "shop"))
 	_, err = create(f.Store, operator, "l", "zoo")
 	wantCode(t, err, petcat.CodeInvalidField)
-	must2(t)(create(f.Store, operator, "l", "aquarium")) // failed changes are not stored
+	must(create(f.Store, operator, "l", "aquarium")) // failed changes are not stored
 	f.age(t, petcat.IdempotencyRetention)
 	f.clean(t)
-	must2(t)(create(f.Store, operator, "k", "farm"))
+	must(create(f.Store, operator, "k", "farm"))
 	wantEqual(t, "audit entries", 4, len(f.audit(t)))
 }
 
@@ -222,14 +221,14 @@ func testOnceOfOperators(t *testing.T, open Open) {
 			New:            category(t, name, nil),
 			IdempotencyKey: "k",
 		})
-		return must(t, created, err)
+		return must(created, err)
 	}
 	first := create("operator ada", "Dogs")
 	second := create("operator bob", "Cats")
 	wantEqual(t, "replayed", false, first.Replayed || second.Replayed)
 	wantEqual(t, "the retry", petcat.CreatedCategory{Category: first.Category, Replayed: true}, create("operator ada", "Dogs"))
 	by := petcat.Author{Actor: "token ci", Key: "k", Request: "account zoo"}
-	must2(t)(f.CreateAccount(t.Context(), by, "zoo", subscription(t, "free", 0, 0)))
+	must(f.CreateAccount(t.Context(), by, "zoo", subscription(t, "free", 0, 0)))
 	wantEqual(t, "audit entries", 3, len(f.audit(t)))
 }
 
@@ -247,14 +246,13 @@ func (f *fixture) stage(t *testing.T) {
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
-	asked, err := petcat.ParseNewPlanRequest(a.ID, "pro", "we grow")
-	must(t, asked, err)
-	must2(t)(f.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), asked))
+	asked := must(petcat.ParseNewPlanRequest(a.ID, "pro", "we grow"))
+	must(f.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), asked))
 	f.operator(t, "cleo", "admin", token(1))
-	must2(t)(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(2)))
+	must(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(2)))
 	ci := petcat.NewToken{Name: "ci", Role: petcat.RoleAdmin, Hash: token(3)}
-	must2(t)(f.CreateToken(t.Context(), petcat.By(operator), ci))
-	must2(t)(f.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"}))
+	must(f.CreateToken(t.Context(), petcat.By(operator), ci))
+	must(f.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"}))
 }
 
 // own returns the seed of an author's secrets.
@@ -266,22 +264,21 @@ func manageds() map[string]managed {
 		"create key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			n, _, err := generator(uint64(own(by))).NewKey(1, petcat.KeyTerms{})
-			must(t, n, err)
+			must(n, err)
 			r, err := s.CreateKey(t.Context(), by, n)
 			return r.Value, r.Replayed, err
 		},
 		"rotate key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			rotation, _, err := generator(8).Rotation(1, time.Hour)
-			must(t, rotation, err)
+			must(rotation, err)
 			r, err := s.RotateKey(t.Context(), by, rotation)
 			return r.Value, r.Replayed, err
 		},
 		"edit key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			label := "new"
-			edit, err := petcat.ParseKeyEdit(&label, nil)
-			must(t, edit, err)
+			edit := must(petcat.ParseKeyEdit(&label, nil))
 			r, err := s.EditKey(t.Context(), by, 1, edit)
 			return r.Value, r.Replayed, err
 		},
@@ -307,8 +304,7 @@ func manageds() map[string]managed {
 		},
 		"request plan": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
-			asked, err := petcat.ParseNewPlanRequest(2, "pro", "")
-			must(t, asked, err)
+			asked := must(petcat.ParseNewPlanRequest(2, "pro", ""))
 			r, err := s.RequestPlan(t.Context(), by, asked)
 			return r.Value, r.Replayed, err
 		},
@@ -360,7 +356,7 @@ func manageds() map[string]managed {
 		},
 		"drain node": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
-			must2(t)(s.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"})) // it may be slow
+			must(s.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"})) // it may be slow
 			r, err := s.DrainNode(t.Context(), by, "web", true)
 			return r.Value, r.Replayed, err
 		},
@@ -392,11 +388,11 @@ func testManagedOnceAll(t *testing.T, open Open) {
 			}
 			f.run(t, `ALTER TABLE unknown RENAME TO audit`)
 			first, replayed, err := change(t, f.Store, by)
-			wantEqual(t, "replayed", false, must(t, replayed, err))
+			wantEqual(t, "replayed", false, must(replayed, err))
 			entries := f.audit(t)
 			for _, s := range []*store.Store{f.Store, f.another(t)} {
 				again, replayed, err := change(t, s, by)
-				wantEqual(t, "replayed", true, must(t, replayed, err))
+				wantEqual(t, "replayed", true, must(replayed, err))
 				wantEqual(t, "the retry", first, again)
 			}
 			other := by

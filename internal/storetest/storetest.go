@@ -137,11 +137,10 @@ func (f *fixture) another(t *testing.T) *store.Store {
 
 func (f *fixture) now() time.Time { return f.clock.Read().Time() }
 
-// must returns v, or fails the test after an error.
-func must[T any](t *testing.T, v T, err error) T {
-	t.Helper()
+// must returns v. It panics after an error.
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return v
 }
@@ -179,20 +178,17 @@ func collect[T any](t *testing.T, each func(fn func(T) error) error) []T {
 
 func category(t *testing.T, name string, description *string) petcat.NewCategory {
 	t.Helper()
-	n, err := petcat.ParseNewCategory(&name, description)
-	return must(t, n, err)
+	return must(petcat.ParseNewCategory(&name, description))
 }
 
 func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Subscription {
 	t.Helper()
-	s, err := petcat.ParseSubscription(plan, petcat.Quota{PerMinute: perMinute, PerDay: perDay}, petcat.Storage{})
-	return must(t, s, err)
+	return must(petcat.ParseSubscription(plan, petcat.Quota{PerMinute: perMinute, PerDay: perDay}, petcat.Storage{}))
 }
 
 func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	t.Helper()
-	a, err := value(f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), subscription(t, "free", 0, 0)))
-	return must(t, a, err)
+	return must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), subscription(t, "free", 0, 0))).Value
 }
 
 // generator makes keys; the seed makes them repeatable.
@@ -216,15 +212,14 @@ func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms pet
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := value(f.CreateKey(t.Context(), petcat.By(operator), n))
-	return must(t, k, err), n.Generated()
+	return must(f.CreateKey(t.Context(), petcat.By(operator), n)).Value, n.Generated()
 }
 
 func (f *fixture) keys(t *testing.T, a petcat.AccountID) []petcat.Key {
 	t.Helper()
 	all, err := f.KeyPage(t.Context(), petcat.KeyQuery{Account: a})
 	slices.Reverse(all)
-	return must(t, all, err)
+	return must(all, err)
 }
 
 func (f *fixture) audit(t *testing.T) []petcat.AuditEntry {

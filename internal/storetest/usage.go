@@ -26,8 +26,7 @@ func (f *fixture) usage(t *testing.T, s *store.Store, q petcat.UsageQuery) petca
 	if q.To.IsZero() {
 		q.To = f.now().Add(24 * time.Hour)
 	}
-	h, err := s.Usage(t.Context(), q)
-	return must(t, h, err)
+	return must(s.Usage(t.Context(), q))
 }
 
 // batch returns the last batch of a node, with counts in the hour of at.
@@ -69,8 +68,8 @@ func period(begin time.Time, n int64) petcat.UsagePeriod {
 
 func (f *fixture) wantDayUsed(t *testing.T, account petcat.AccountID, at time.Time, want int64) {
 	t.Helper()
-	used, err := f.DayUsed(t.Context(), account, petcat.Day.Index(at.Unix()))
-	wantEqual(t, "usage of the day", want, must(t, used, err))
+	used := must(f.DayUsed(t.Context(), account, petcat.Day.Index(at.Unix())))
+	wantEqual(t, "usage of the day", want, used)
 }
 
 func testUsageSteps(t *testing.T, open Open) {
@@ -210,8 +209,8 @@ func testTopAccounts(t *testing.T, open Open) {
 		if c.q.Limit == 0 {
 			c.q.Limit = 10
 		}
-		got, err := f.TopAccounts(t.Context(), c.q)
-		wantEqual(t, "the largest accounts", c.want, must(t, got, err))
+		got := must(f.TopAccounts(t.Context(), c.q))
+		wantEqual(t, "the largest accounts", c.want, got)
 	}
 }
 
@@ -293,8 +292,8 @@ func rejection(at time.Time, key petcat.KeyID) petcat.Rejection {
 
 func (f *fixture) wantRejections(t *testing.T, account petcat.AccountID, want ...petcat.Rejection) {
 	t.Helper()
-	got, err := f.Rejections(t.Context(), account)
-	wantEqual(t, "rejections of "+account.String(), want, must(t, got, err))
+	got := must(f.Rejections(t.Context(), account))
+	wantEqual(t, "rejections of "+account.String(), want, got)
 }
 
 func testRejections(t *testing.T, open Open) {
@@ -318,9 +317,9 @@ func testRejections(t *testing.T, open Open) {
 	again.Count, again.First = 5, noon.Add(time.Second)
 	f.wantRejections(t, 7, again, bare)
 
-	found, err := f.FindRejection(t.Context(), "x")
-	wantEqual(t, "the rejection of a request", bare, must(t, found, err))
-	_, err = f.FindRejection(t.Context(), "y")
+	found := must(f.FindRejection(t.Context(), "x"))
+	wantEqual(t, "the rejection of a request", bare, found)
+	_, err := f.FindRejection(t.Context(), "y")
 	wantCode(t, err, petcat.CodeNotFound)
 
 	var many []petcat.Rejection
