@@ -19,18 +19,23 @@ const (
 
 // feed is the state of the polls.
 type feed struct {
-	seen   petcat.Revision // last applied revision; used by Load and Run
-	failed bool            // the last poll failed; used by Run
+	seen   petcat.Revision // last applied revision; used by Load and run
+	failed bool            // the last poll failed; used by run
 	wake   chan struct{}   // holds a value while CatchUp waits for the next poll
 
 	mu   sync.Mutex
 	next chan struct{} // closed after the next poll; nil without Run; guarded by mu
 }
 
-// Run applies changes until ctx ends.
-func (k *Keyring) Run(ctx context.Context) {
+// Follow returns a function that applies changes until its context ends. Call it in the background:
+// from now on, callers of CatchUp wait for it.
+func (k *Keyring) Follow() func(context.Context) {
+	k.feed.replace(make(chan struct{}))
+	return k.run
+}
+
+func (k *Keyring) run(ctx context.Context) {
 	f := &k.feed
-	f.replace(make(chan struct{}))
 	defer func() { close(f.replace(nil)) }()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -87,7 +92,7 @@ func (k *Keyring) CatchUp(ctx context.Context) {
 	await(ctx, next)
 }
 
-// Poll reads the changes of the store once and applies them. Run calls it periodically.
+// Poll reads the changes of the store once and applies them. run calls it periodically.
 func (k *Keyring) Poll(ctx context.Context) {
 	f := &k.feed
 	asking, cancel := context.WithTimeout(ctx, timeout)

@@ -302,15 +302,14 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestRun: changes are applied after a fifth of a second, or when CatchUp returns. Requests with
+// TestFollow: changes are applied after a fifth of a second, or when CatchUp returns. Requests with
 // an unknown key wait for the next poll, because the key may be new.
-func TestRun(t *testing.T) {
+func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); f.Run(ctx) }()
-		synctest.Wait()
+		follow := f.Follow()
 		began := time.Now()
 		elapsed := func(want time.Duration) {
 			t.Helper()
@@ -324,7 +323,11 @@ func TestRun(t *testing.T) {
 			f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{f.key}})
 		}
 		revoke(true)
-		f.CatchUp(t.Context())
+		caughtUp := make(chan struct{})
+		go func() { defer close(caughtUp); f.CatchUp(t.Context()) }()
+		synctest.Wait() // it waits, although the polls have not begun
+		go func() { defer close(ended); follow(ctx) }()
+		<-caughtUp
 		f.want(f.secret, petcat.CodeRevokedAPIKey)
 		elapsed(0)
 		revoke(false)

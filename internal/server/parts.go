@@ -142,7 +142,7 @@ func (b base) followAccess(
 		return nil, err
 	}
 	s.OnAccessChange(keys.CatchUp)
-	b.lifetime.run(keys.Run)
+	b.lifetime.run(keys.Follow())
 	b.metrics.Read("petcat_keyring_keys", func() float64 { return float64(keys.Keys()) })
 	b.metrics.Read("petcat_keyring_trusted", func() float64 { return gauge(keys.Trusted()) })
 	return keys, nil
