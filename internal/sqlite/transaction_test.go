@@ -210,7 +210,8 @@ func TestCallerLeavesBeforeBegin(t *testing.T) {
 	create(t, s, "Dogs")
 }
 
-// TestEndedCallerGetsNoWriter: a caller that has left does not get the writer, even if it is free.
+// TestEndedCallerGetsNoWriter: a caller that has left does not get the writer, even if it is free, and
+// does not wait in the line any more.
 func TestEndedCallerGetsNoWriter(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
@@ -221,6 +222,9 @@ func TestEndedCallerGetsNoWriter(t *testing.T) {
 			_ = tx.Rollback()
 			t.Fatal("a transaction began")
 		}
+	}
+	if n := s.Stats().Waiting; n != 0 {
+		t.Errorf("%d writes wait", n)
 	}
 }
 

@@ -92,7 +92,7 @@ func (s *DB) create(group []*store.Create) error {
 	_ = s.writer.take(s.life)
 	defer s.writer.give()
 	err := s.createTogether(group)
-	if err == nil || kindOf(err) != statement || len(group) == 1 || s.Err() != nil {
+	if err == nil || kindOf(err) != statement || len(group) == 1 {
 		return err
 	}
 	// One of them is wrong, and the others must not fail with it.
