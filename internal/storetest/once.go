@@ -297,6 +297,11 @@ func manageds() map[string]managed {
 			r, err := s.EditAccount(t.Context(), by, 1, petcat.EditName("shop"))
 			return r.Value, r.Replayed, err
 		},
+		"change plan": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.EditAccount(t.Context(), by, 1, petcat.EditPlan(subscription(t, "business", 0, 0)))
+			return r.Value, r.Replayed, err
+		},
 		"close account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CloseAccount(t.Context(), by, 1)
