@@ -349,14 +349,6 @@ func TestUnusableFiles(t *testing.T) {
 	}
 }
 
-// TestNoFile: a file that cannot be opened has no tables.
-func TestNoFile(t *testing.T) {
-	f := &File{path: filepath.Join(t.TempDir(), "missing", "a.backup")}
-	if tables, err := f.Tables(t.Context()); err == nil {
-		t.Errorf("got %v", tables)
-	}
-}
-
 // TestUnreadableTable: compare returns an error and no findings.
 func TestUnreadableTable(t *testing.T) {
 	path, _ := take(t, filled(t, 3))
