@@ -104,9 +104,9 @@ func checkKeyLabel(text string) error {
 }
 
 // CheckExpiry returns an [Error] with [CodeInvalidField] unless an expiry is zero or after now.
-func CheckExpiry(end, now time.Time) error {
-	if !end.IsZero() && !end.After(now) {
-		return Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", end.UTC().Format(time.RFC3339))
+func CheckExpiry(expiry, now time.Time) error {
+	if !expiry.IsZero() && !expiry.After(now) {
+		return Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", expiry.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

@@ -66,11 +66,11 @@ func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	if err := CheckExpiry(*e.expiresAt, now); err != nil {
 		return Key{}, err
 	}
-	end := e.expiresAt.UTC().Truncate(time.Millisecond)
-	if err := k.checkNewExpiry(end, by, now); err != nil {
+	expiry := e.expiresAt.UTC().Truncate(time.Millisecond)
+	if err := k.checkNewExpiry(expiry, by, now); err != nil {
 		return Key{}, err
 	}
-	k.ExpiresAt = end
+	k.ExpiresAt = expiry
 	return k, nil
 }
 
@@ -84,11 +84,11 @@ func (k Key) checkNotRevoked() error {
 
 // checkNewExpiry returns an [Error] with [CodeInvalidField] unless an actor may give a key, which is
 // not revoked, another expiry; zero: never.
-func (k Key) checkNewExpiry(end time.Time, by Actor, now time.Time) error {
+func (k Key) checkNewExpiry(expiry time.Time, by Actor, now time.Time) error {
 	switch {
-	case end.Equal(k.ExpiresAt):
+	case expiry.Equal(k.ExpiresAt):
 		return nil
-	case k.Successor != 0 && (end.IsZero() || end.After(k.ExpiresAt)):
+	case k.Successor != 0 && (expiry.IsZero() || expiry.After(k.ExpiresAt)):
 		return Errorf(CodeInvalidField, "the key %s was replaced by %s, and its overlap can only be shortened",
 			k.ID, k.Successor)
 	case k.State(now) == KeyExpired && by == k.Account.Actor():

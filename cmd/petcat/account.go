@@ -196,14 +196,14 @@ func linkAccount(c *call, a petcat.Account) error {
 	link := portal.Link(cmp.Or(base, config.LocalURL(c.settings.Listen, c.settings.TLS())), token.Secret)
 	return c.showOnce(func() (secretive, error) {
 		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID}, token.Hash)
-		end := made.Value.ExpiresAt
+		expires := made.Value.ExpiresAt
 		return secretive{
 			record: record{
 				kv("account", a.ID),
 				kv("url", link),
-				kv("expires_at", end),
+				kv("expires_at", expires),
 			},
-			sentence: fmt.Sprintf("This link to the page of %s works once, until %s:", accountTitle(a), timestamp(end)),
+			sentence: fmt.Sprintf("This link to the page of %s works once, until %s:", accountTitle(a), timestamp(expires)),
 			secret:   link,
 			undo:     func() error { return nil }, // the link cannot be used without its token
 		}, err

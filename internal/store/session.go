@@ -17,12 +17,12 @@ func (s *Store) CreateLink(
 		return r, err
 	}
 	defer tx.End(&err)
-	ends, err := tx.replays(by, action)
+	expires, err := tx.replays(by, action)
 	if err != nil {
 		return r, err
 	}
-	if ends != 0 {
-		r.Value = petcat.Link{Of: of, ExpiresAt: time.UnixMilli(ends).UTC()}
+	if expires != 0 {
+		r.Value = petcat.Link{Of: of, ExpiresAt: time.UnixMilli(expires).UTC()}
 		r.Replayed = true
 		return r, tx.Commit()
 	}
