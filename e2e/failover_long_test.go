@@ -195,7 +195,7 @@ func within(t *testing.T, what string, holds func() bool) {
 // TestFailover kills the leader of two PostgreSQL PETCAT_FAILOVERS times under load. Patroni
 // promotes the synchronous standby, all nodes exit with 75 and are restarted, and the old leader
 // becomes the standby. No acknowledged write is lost, lists without Age are fresh, limits keep their
-// bounds, and the usage history has every admitted request, or a gap.
+// bounds, and the usage history has every allowed request, or a gap.
 func TestFailover(t *testing.T) {
 	p := newPatroni(t)
 	x := newTorture(t, fmt.Sprintf("postgres://postgres@%s,%s/postgres?sslmode=disable", p.members["a"].address, p.members["b"].address), 3)
@@ -240,13 +240,13 @@ func TestFailover(t *testing.T) {
 	}
 	for i, a := range x.small {
 		h := petcatJSON[history](t, x.place, "usage", fmt.Sprint("small ", i))
-		admitted, unknown := 0, a.spends.unknown
-		for _, n := range a.spends.admitted {
-			admitted += n
+		allowed, unknown := 0, a.spends.unknown
+		for _, n := range a.spends.allowed {
+			allowed += n
 		}
-		if len(h.Gaps) == 0 && h.Total.Requests < admitted || h.Total.Requests > admitted+unknown {
-			t.Errorf("the usage history has %d requests of %d, and %d of unknown outcome", h.Total.Requests, admitted, unknown)
+		if len(h.Gaps) == 0 && h.Total.Requests < allowed || h.Total.Requests > allowed+unknown {
+			t.Errorf("the usage history has %d requests of %d, and %d of unknown outcome", h.Total.Requests, allowed, unknown)
 		}
-		t.Logf("%d requests admitted, %d of unknown outcome: the usage history has %d, and %d gaps", admitted, unknown, h.Total.Requests, len(h.Gaps))
+		t.Logf("%d requests allowed, %d of unknown outcome: the usage history has %d, and %d gaps", allowed, unknown, h.Total.Requests, len(h.Gaps))
 	}
 }
