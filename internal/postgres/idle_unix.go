@@ -23,9 +23,9 @@ func heard(c net.Conn) bool {
 	}
 	var next [1]byte
 	var peeked error
-	err = raw.Read(func(fd uintptr) (done bool) {
-		_, _, peeked = syscall.Recvfrom(int(fd), next[:], syscall.MSG_PEEK)
-		return true // without it, Read waits for a message
+	// Not raw.Read, which waits for the driver's read in the background after a slow write.
+	err = raw.Control(func(fd uintptr) {
+		_, _, peeked = syscall.Recvfrom(int(fd), next[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 	})
 	return err != nil || peeked != syscall.EAGAIN && peeked != syscall.EINTR
 }
