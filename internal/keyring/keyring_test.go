@@ -107,9 +107,7 @@ type fixture struct {
 func generate(t testing.TB, seed byte) petcat.GeneratedKey {
 	t.Helper()
 	g, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8([32]byte{seed}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g
 }
 
@@ -178,9 +176,7 @@ func TestIdentify(t *testing.T) {
 		f.want(f.secret[:i]+string(c)+f.secret[i+1:], petcat.CodeInvalidAPIKey)
 	}
 	staging, err := petcat.GenerateKey(petcat.Staging, rand.NewChaCha8([32]byte{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, credential := range []string{"", "pck_live_", f.secret + "0", staging.Secret.Reveal(), generate(t, 2).Secret.Reveal()} {
 		f.want(credential, petcat.CodeInvalidAPIKey)
 	}
@@ -223,9 +219,7 @@ func TestManyKeys(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{9})
 	for n := range 3_000 {
 		g, err := petcat.GenerateKey(petcat.Production, random)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		id := petcat.KeyID(n + 100)
 		secrets[id] = g
 		if n%2 == 0 { // the other ids are skipped

@@ -39,14 +39,14 @@ func testRolledBack(t *testing.T, open Open) {
 					}
 				})
 				all.Go(func() {
-					if _, err := f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(fmt.Sprint(
-						"kept ", i)), free); err != nil {
+					name := petcat.AccountName(fmt.Sprint("kept ", i))
+					if _, err := f.CreateAccount(t.Context(), petcat.By(operator), name, free); err != nil {
 						t.Errorf("create account: %v", err)
 					}
 				})
 				all.Go(func() {
-					if _, err := f.CreateCategory(t.Context(), petcat.CreateCategory{Account: zoo.ID, New: category(t,
-						"Dogs", nil)}); err != nil {
+					dogs := petcat.CreateCategory{Account: zoo.ID, New: category(t, "Dogs", nil)}
+					if _, err := f.CreateCategory(t.Context(), dogs); err != nil {
 						t.Errorf("create category: %v", err)
 					}
 				})
