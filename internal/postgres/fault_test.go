@@ -220,40 +220,6 @@ func TestChargesAfterIdleConnectionsWereClosed(t *testing.T) {
 	}
 }
 
-// TestLookDoesNotWait: the look at an idle connection does not wait for a reader, such as the driver's
-// background reader after a slow write.
-func TestLookDoesNotWait(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	postgres, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var reader sync.WaitGroup
-	reader.Go(func() { _, _ = client.Read(make([]byte, 1)) })
-	for range 100_000 { // it begins to read meanwhile
-		if heard(client) {
-			t.Fatal("something was heard")
-		}
-	}
-	_ = postgres.Close()
-	reader.Wait()
-	if !heard(client) {
-		t.Error("the end was not heard")
-	}
-	_ = client.Close()
-	if !heard(client) {
-		t.Error("a closed connection is not known as such")
-	}
-}
-
 // unsent is a connection whose next write fails before anything is sent.
 type unsent struct {
 	net.Conn
