@@ -49,6 +49,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	case status == http.StatusServiceUnavailable, public.Code == petcat.CodeIdempotencyInProgress:
 		e.retryAfter = max(e.retryAfter, pause)
 	}
+	e.retryAfter = max(e.retryAfter, public.RetrySeconds())
 	if public.Field != "" {
 		e.set("X-Error-Field", public.Field)
 	}

@@ -18,8 +18,8 @@ func (s *Server) identify(next handler) handler {
 		if err == nil {
 			e.caller, err = s.options.Keyring.Identify(credential, e.start)
 		}
-		if errors.Is(err, keyring.ErrUnknown) && !s.hasFailedTooOften(e) {
-			e.caller, err = s.options.Keyring.IdentifyNew(e.r.Context(), credential, e.start)
+		if errors.Is(err, keyring.ErrUnknown) {
+			e.caller, err = s.identifyNew(e, credential)
 		}
 		if err != nil {
 			e.caller, e.authError = nil, err
@@ -28,10 +28,14 @@ func (s *Server) identify(next handler) handler {
 	}
 }
 
-// hasFailedTooOften reports whether the client's address has used up its failed attempts. Its unknown
-// keys are then rejected at once.
-func (s *Server) hasFailedTooOften(e *exchange) bool {
-	return s.options.Failures.Peek(clientnet.Of(e.clientAddress())).Minute.Remaining() <= 0
+// identifyNew finds the caller with a key that is not in memory. Another node may have created it a
+// moment ago.
+func (s *Server) identifyNew(e *exchange, credential string) (caller *keyring.Caller, err error) {
+	err = s.options.Door.LookUp(e.r.Context(), clientnet.Of(e.clientAddress()), func() (err error) {
+		caller, err = s.options.Keyring.IdentifyNew(e.r.Context(), credential, e.start)
+		return err
+	})
+	return caller, err
 }
 
 // bearer returns the credential in the Authorization header (RFC 6750, section 2.1). It rejects

@@ -68,14 +68,14 @@ type limiter interface {
 
 // Options for a [Server]. All fields are required unless their comment says otherwise.
 type Options struct {
-	Catalog  categoryList
-	Store    Store
-	Keyring  identifier
-	Limiter  limiter
-	Failures *ratelimit.Bucket[clientnet.Net]
-	Peeks    *ratelimit.Bucket[petcat.AccountID]
-	Clock    clock.Clock
-	Logger   *slog.Logger // for failures of the service
+	Catalog categoryList
+	Store   Store
+	Keyring identifier
+	Limiter limiter
+	Door    *ratelimit.Door // of API keys
+	Peeks   *ratelimit.Bucket[petcat.AccountID]
+	Clock   clock.Clock
+	Logger  *slog.Logger // for failures of the service
 	// Observe is called once for every request, including those for documents, after the
 	// response is written. The record is reused afterwards; copy it to keep it.
 	Observe func(*Record)
@@ -126,7 +126,7 @@ func New(o Options) *Server {
 	s := &Server{
 		options:       o,
 		bodies:        newBodyMemory(o.BodyBytes),
-		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
+		addressPolicy: newBucketPolicy("address", o.Door.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
 		instance:      rand.Text()[:8] + "-",
 	}

@@ -112,12 +112,12 @@ func (a *API) sendError(c *call, err error) {
 	attrs := []any{"method", c.r.Method, "path", c.r.URL.Path, "error", err}
 	switch gone := c.ctx().Err() != nil; public.Code {
 	case petcat.CodeInternalError:
-		c.w.Header().Set("Retry-After", "1")
+		public = public.After(max(public.RetryAfter, time.Second))
 		if !gone {
 			a.Logger.ErrorContext(c.ctx(), "management request failed", attrs...)
 		}
 	case petcat.CodeServiceUnavailable:
-		c.w.Header().Set("Retry-After", "1")
+		public = public.After(max(public.RetryAfter, time.Second))
 		if !gone && a.outageLines.Allow(a.Clock.Read().Mono) {
 			a.Logger.WarnContext(c.ctx(), "service unavailable", attrs...)
 		}

@@ -25,8 +25,8 @@ type Options struct {
 	Backups func(context.Context) ([]any, error)
 	// CustomerLink returns a link to the customer's page; nil if that page is off.
 	CustomerLink func(petcat.Secret) string
-	// Failures counts requests with an invalid token, by address.
-	Failures *ratelimit.Bucket[clientnet.Net]
+	// Door checks the tokens.
+	Door *ratelimit.Door
 	// TrustedProxies are the proxies whose X-Forwarded-For is used. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock

@@ -2,8 +2,8 @@ package management
 
 import (
 	"context"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
@@ -24,11 +24,10 @@ func (a *API) identify(c *call) error {
 	}
 	code := petcat.CodeOf(err)
 	if code == petcat.CodeInvalidAPIKey {
-		address := clientnet.Of(a.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
-		if d := a.Failures.Take(address); d.Rejected {
-			c.w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
+		if d := a.Door.Fail(a.client(c)); d.Rejected {
 			return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
-				"too many attempts with a wrong token; wait until Retry-After has passed")
+				"too many attempts with a wrong token; wait until Retry-After has passed").
+				After(time.Duration(d.RetryAfter) * time.Second)
 		}
 	}
 	if code == petcat.CodeInvalidAPIKey || code == petcat.CodeMissingAPIKey {
@@ -37,14 +36,23 @@ func (a *API) identify(c *call) error {
 	return err
 }
 
+// client returns the client of a call, for the door.
+func (a *API) client(c *call) clientnet.Net {
+	return clientnet.Of(a.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
+}
+
 // findToken finds the token of the Authorization header. It returns an error if it is not active.
 func (a *API) findToken(c *call) (petcat.OperatorToken, error) {
 	hash, err := sentToken(c)
 	if err != nil {
 		return petcat.OperatorToken{}, err
 	}
-	// An attempt counts even if its client disconnects.
-	token, err := a.Store.FindToken(context.WithoutCancel(c.ctx()), hash)
+	var token petcat.OperatorToken
+	err = a.Door.LookUp(c.ctx(), a.client(c), func() (err error) {
+		// An attempt counts even if its client disconnects.
+		token, err = a.Store.FindToken(context.WithoutCancel(c.ctx()), hash)
+		return err
+	})
 	if err != nil {
 		return petcat.OperatorToken{}, err
 	}

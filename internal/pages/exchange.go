@@ -102,6 +102,10 @@ func (x *Exchange) fail(err error) {
 				"if it happens again, report the X-Request-Id " + id
 		}
 	}
+	if status == http.StatusServiceUnavailable {
+		public = public.After(max(public.RetryAfter, time.Second))
+	}
+	web.SetRetryAfter(x.W.Header(), public)
 	x.problem, x.wrong = "", ""
 	_ = x.renderAs(status, "error", View{
 		Title: http.StatusText(status),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
 // Sessions is the part of the store that has the sessions of a site.
@@ -62,7 +63,10 @@ func (x *Exchange) findSession() error {
 	token, err := petcat.ParseToken(cookie.Value)
 	var found petcat.Session
 	if err == nil {
-		found, err = s.Sessions.FindSession(ctx, s.Realm, token)
+		err = s.Cookies.LookUp(x.R.Context(), x.client(), func() (err error) {
+			found, err = s.Sessions.FindSession(ctx, s.Realm, token)
+			return err
+		})
 	}
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
 		return x.rejectCookie(err)
@@ -86,8 +90,8 @@ func (x *Exchange) findSession() error {
 // rejectCookie removes a cookie without a session. Only such a cookie counts as a failed attempt of
 // the client's address, so that others behind the same address can work.
 func (x *Exchange) rejectCookie(err error) error {
-	if x.site.Strangers.Take(clientnet.Of(x.address())).Rejected {
-		return tooManyAttempts()
+	if d := x.site.Cookies.Fail(x.client()); d.Rejected {
+		return tooManyAttempts(d)
 	}
 	x.setCookie("", 0)
 	return err
@@ -118,9 +122,13 @@ func (x *Exchange) address() netip.Addr {
 	return x.site.TrustedProxies.Client(x.R.RemoteAddr, x.R.Header)
 }
 
-func tooManyAttempts() error {
+// client returns the client as which the doors count the address.
+func (x *Exchange) client() clientnet.Net { return clientnet.Of(x.address()) }
+
+func tooManyAttempts(d ratelimit.BucketDecision) error {
 	return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
-		"too many attempts to sign in failed; wait a minute, then try again")
+		"too many attempts to sign in failed; wait a minute, then try again").
+		After(time.Duration(d.RetryAfter) * time.Second)
 }
 
 func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sign in"}) }
@@ -136,7 +144,10 @@ func signIn(x *Exchange) error {
 	link, err := petcat.ParseToken(x.Value("token"))
 	var session petcat.Session
 	if err == nil {
-		session, err = s.Sessions.SignIn(ctx, s.Realm, link, token.Hash)
+		err = s.Links.LookUp(x.R.Context(), x.client(), func() (err error) {
+			session, err = s.Sessions.SignIn(ctx, s.Realm, link, token.Hash)
+			return err
+		})
 	}
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
 		return x.rejectLink(ctx, err)
@@ -153,11 +164,11 @@ func signIn(x *Exchange) error {
 
 // rejectLink shows the sign-in page again, with the reason why a link is invalid.
 func (x *Exchange) rejectLink(ctx context.Context, reason error) error {
-	s, from := x.site, x.address()
-	if s.Failures.Take(clientnet.Of(from)).Rejected {
-		return tooManyAttempts()
+	s := x.site
+	if d := s.Links.Fail(x.client()); d.Rejected {
+		return tooManyAttempts(d)
 	}
-	s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", from)
+	s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", x.address())
 	x.problem = Sentence(petcat.Public(reason).Message)
 	return x.renderAs(http.StatusForbidden, "sign-in", View{Title: "Sign in"})
 }

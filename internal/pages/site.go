@@ -30,8 +30,8 @@ type Options struct {
 	Deployment string
 	// Secure is true if browsers reach the site over TLS. Without TLS, it must be on loopback.
 	Secure bool
-	// Failures counts failed sign-ins by address, and Strangers cookies without a session.
-	Failures, Strangers *ratelimit.Bucket[clientnet.Net]
+	// Links checks the tokens of sign-in links, and Cookies those of sessions.
+	Links, Cookies *ratelimit.Door
 	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock

@@ -24,7 +24,6 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/catalog"
-	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clocktest"
 	"github.com/petcat-api/petcat/internal/datadir"
 	"github.com/petcat-api/petcat/internal/pages"
@@ -97,6 +96,7 @@ func Open(t *testing.T) *Service {
 
 // Options returns the options of a site for the deployment d1.
 func (s *Service) Options() pages.Options {
+	lookups := ratelimit.NewLookups(64, 64)
 	return pages.Options{
 		Sessions:    s.Store,
 		Keys:        s.Store,
@@ -104,8 +104,8 @@ func (s *Service) Options() pages.Options {
 		Deployment:  "d1",
 		Clock:       s.Clock,
 		Logger:      slog.New(slog.NewTextHandler(s.Log, nil)),
-		Failures:    ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
-		Strangers:   ratelimit.NewBucket[clientnet.Net](s.Clock, StrangersPerMinute, ratelimit.MaxAddresses),
+		Links:       ratelimit.NewDoor(s.Clock, pages.FailuresPerMinute, lookups),
+		Cookies:     ratelimit.NewDoor(s.Clock, StrangersPerMinute, lookups),
 	}
 }
 

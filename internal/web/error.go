@@ -43,7 +43,8 @@ func StatusOf(code petcat.Code) int {
 	case petcat.CodeRateLimitExceeded,
 		petcat.CodeDailyQuotaExceeded,
 		petcat.CodeKeyBanned,
-		petcat.CodeTooManyFailedAttempts:
+		petcat.CodeTooManyFailedAttempts,
+		petcat.CodeTooManyChanges:
 		return http.StatusTooManyRequests
 	case petcat.CodeServiceUnavailable:
 		return http.StatusServiceUnavailable
@@ -57,9 +58,17 @@ func WriteError(w http.ResponseWriter, public *petcat.Error) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
+	SetRetryAfter(h, public)
 	status := StatusOf(public.Code)
 	w.WriteHeader(status)
 	_, _ = w.Write(ErrorBody(public, status)) // fails only if the client disconnected
+}
+
+// SetRetryAfter sets the header Retry-After if the error has a time after which a retry may succeed.
+func SetRetryAfter(h http.Header, public *petcat.Error) {
+	if seconds := public.RetrySeconds(); seconds > 0 {
+		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
 }
 
 // ErrorBody returns the contract's Error object.
