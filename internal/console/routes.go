@@ -55,22 +55,22 @@ func profile(serve http.HandlerFunc) pages.Handler {
 // forms returns all forms. Only admins may send them.
 func (c *Console) forms() []pages.Form {
 	return []pages.Form{
-		{Path: "accounts", Change: c.createAccount, Page: c.accounts, Field: "plan"},
-		{Path: "accounts/{account}/plan", Change: c.changePlan, Page: c.account, Field: "plan"},
-		{Path: "accounts/{account}/close", Change: c.closeAccount, Page: c.confirmClose, Field: "typed"},
-		{Path: "accounts/{account}/keys", Change: c.createKey, Page: c.account, Field: "expires"},
-		{Path: "keys/{key}/rotate", Change: c.rotateKey, Page: c.key},
+		{Path: "accounts", Change: c.createAccount, Page: c.accounts, Field: "plan", Fields: []string{"name", "plan", "per_minute", "per_day"}},
+		{Path: "accounts/{account}/plan", Change: c.changePlan, Page: c.account, Field: "plan", Fields: []string{"plan", "per_minute", "per_day"}},
+		{Path: "accounts/{account}/close", Change: c.closeAccount, Page: c.confirmClose, Field: "typed", Fields: []string{"typed"}},
+		{Path: "accounts/{account}/keys", Change: c.createKey, Page: c.account, Field: "expires", Fields: pages.NewKeyFields()},
+		{Path: "keys/{key}/rotate", Change: c.rotateKey, Page: c.key, Fields: pages.RotateFields()},
 		{Path: "keys/{key}/disable", Change: c.disableKey, Page: c.key},
 		{Path: "keys/{key}/enable", Change: c.enableKey, Page: c.key},
 		{Path: "keys/{key}/revoke", Change: c.revokeKey, Page: c.key},
-		{Path: "bans/{key}/lift", Change: c.liftBan},
-		{Path: "requests/{request}/approve", Change: c.approvePlan, Page: c.requests},
+		{Path: "bans/{key}/lift", Change: c.liftBan, Fields: []string{"from"}},
+		{Path: "requests/{request}/approve", Change: c.approvePlan, Page: c.requests, Fields: []string{"request", "per_minute", "per_day"}},
 		{Path: "requests/{request}/decline", Change: c.declinePlan, Page: c.requests},
-		{Path: "operators", Change: c.createOperator, Page: c.operators, Field: "name"},
+		{Path: "operators", Change: c.createOperator, Page: c.operators, Field: "name", Fields: []string{"name", "role"}},
 		{Path: "operators/{operator}/link", Change: c.linkOperator},
 		{Path: "operators/{operator}/remove", Change: c.removeOperator},
-		{Path: "categories", Change: c.createCategory, Page: c.categories, Field: "name"},
-		{Path: "categories/{category}", Change: c.updateCategory, Page: c.category},
+		{Path: "categories", Change: c.createCategory, Page: c.categories, Field: "name", Fields: []string{"name", "description"}},
+		{Path: "categories/{category}", Change: c.updateCategory, Page: c.category, Fields: []string{"name", "description", "version"}},
 		{Path: "categories/{category}/delete", Change: c.deleteCategory, Page: c.confirmDelete},
 	}
 }

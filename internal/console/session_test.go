@@ -29,7 +29,7 @@ func TestSignIn(t *testing.T) {
 	p := b.Post("sign-in", "token", " "+token+"\n")
 	p.WantGoesTo("")
 	session := p.WantCookie(http.Cookie{
-		Name:     "petcat-console-d1",
+		Name:     pages.CookieName("petcat-console", pagetest.Deployment, false),
 		Path:     "/",
 		MaxAge:   7 * 24 * 3600,
 		HttpOnly: true,
@@ -71,8 +71,8 @@ func TestCookies(t *testing.T) {
 		secure     bool
 		name       string
 	}{
-		{deployment: "d2", secure: false, name: "petcat-console-d2"},
-		{deployment: "d1", secure: true, name: "__Host-petcat-console-d1"},
+		{deployment: "d2", secure: false, name: "petcat-console-e788103ee153"},
+		{deployment: "d1", secure: true, name: "__Host-petcat-console-8b53639f152c"},
 	} {
 		s := start(t, func(o *Options) {
 			o.Deployment = c.deployment
@@ -127,7 +127,7 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	t.Run("of sessions", func(t *testing.T) {
 		s := start(t)
 		admin, b := s.admin(), s.Browser()
-		wrong := "petcat-console-d1=" + strings.Repeat("a", 32)
+		wrong := pages.CookieName("petcat-console", pagetest.Deployment, false) + "=" + strings.Repeat("a", 32)
 		for range pagetest.StrangersPerMinute {
 			b.Do(http.MethodGet, "accounts", "", "Cookie", wrong).WantGoesTo("sign-in?done=expired")
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/petcat-api/petcat/internal/keyring"
 	"github.com/petcat-api/petcat/internal/logging"
 	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 type categoryList interface {
@@ -108,7 +109,7 @@ type Server struct {
 	api, outside handler
 	routes       map[string]*route // by path below /v1; {} is a parameter at the end
 
-	bodies        *bodyMemory // of BodyBytes
+	bodies        *web.Memory[petcat.AccountID] // of BodyBytes
 	exchanges     sync.Pool
 	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
 	date          atomic.Pointer[date]
@@ -125,7 +126,7 @@ func New(o Options) *Server {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 64<<20)
 	s := &Server{
 		options:       o,
-		bodies:        newBodyMemory(o.BodyBytes),
+		bodies:        web.NewMemory[petcat.AccountID](o.BodyBytes),
 		addressPolicy: newBucketPolicy("address", o.Door.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
 		instance:      rand.Text()[:8] + "-",

@@ -19,8 +19,9 @@ type Exchange struct {
 	R       *http.Request
 	Session petcat.Session // zero unless signed in
 
-	site  *Site
-	token petcat.TokenHash // of the session
+	site      *Site
+	token     petcat.TokenHash // of the session
+	formTaken int64            // bytes of memory that the form takes
 	// notice and problem are messages at the top of the page, "" for none. If wrong is not "",
 	// the problem is shown at this field of the form instead.
 	notice, problem, wrong string

@@ -3,6 +3,8 @@ package pages
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/netip"
 	"time"
@@ -23,13 +25,16 @@ type Sessions interface {
 	) (petcat.Result[int64], error)
 }
 
-// cookieName returns the name of the session's cookie. A browser accepts one whose name begins
-// with __Host- over TLS only, for this host alone, and from no other host.
-func (s *Site) cookieName() string {
-	if s.Secure {
-		return "__Host-" + s.Cookie + "-" + s.Deployment
+// CookieName returns the name of the session's cookie for a deployment. It is no secret. A browser
+// accepts a cookie whose name begins with __Host- over TLS only, for this host alone, and from no
+// other host.
+func CookieName(cookie, deployment string, secure bool) string {
+	hash := sha256.Sum256([]byte(deployment))
+	name := cookie + "-" + hex.EncodeToString(hash[:6])
+	if secure {
+		return "__Host-" + name
 	}
-	return s.Cookie + "-" + s.Deployment
+	return name
 }
 
 // setCookie sets the session's cookie; a life of 0 removes it.
@@ -39,7 +44,7 @@ func (x *Exchange) setCookie(token string, life time.Duration) {
 		age = -1
 	}
 	http.SetCookie(x.W, &http.Cookie{ //nolint:gosec // without TLS only where the operator allows it
-		Name:     x.site.cookieName(),
+		Name:     x.site.cookieName,
 		Value:    token,
 		Path:     "/",
 		MaxAge:   age,
@@ -54,7 +59,7 @@ func (x *Exchange) setCookie(token string, life time.Duration) {
 // findSession finds the session of the request's cookie, and records its use. It returns an
 // [petcat.Error] with [petcat.CodeNotFound] if there is none.
 func (x *Exchange) findSession() error {
-	cookie, err := x.R.Cookie(x.site.cookieName())
+	cookie, err := x.R.Cookie(x.site.cookieName)
 	if err != nil {
 		return petcat.ErrNotSignedIn()
 	}
@@ -99,18 +104,10 @@ func (x *Exchange) rejectCookie(err error) error {
 
 // goToSignIn redirects a browser without a session to the sign-in page, which says so if it had one.
 func (x *Exchange) goToSignIn() error {
-	if _, err := x.R.Cookie(x.site.cookieName()); err != nil {
+	if _, err := x.R.Cookie(x.site.cookieName); err != nil {
 		return x.GoTo("sign-in", "")
 	}
 	return x.GoTo("sign-in", "expired")
-}
-
-// keepForm sends a page that has the form, and can send it again after the user has signed in.
-func (x *Exchange) keepForm() error {
-	return x.renderAs(http.StatusForbidden, "session-expired", View{
-		Title: "Your session has expired",
-		Data:  x.R.URL.Path,
-	})
 }
 
 // byItself reports whether a script of an open page sent the request, as it does every 10 s, so
@@ -136,6 +133,9 @@ func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sig
 // signIn consumes the token of a link, and starts a session. Only an invalid token counts as a failed
 // attempt of the client's address.
 func signIn(x *Exchange) error {
+	if err := x.readForm(strangersForm); err != nil {
+		return err
+	}
 	s, ctx := x.site, context.WithoutCancel(x.R.Context())
 	token, err := petcat.GenerateToken(rand.Reader)
 	if err != nil {

@@ -94,14 +94,17 @@ func Open(t *testing.T) *Service {
 	return s
 }
 
-// Options returns the options of a site for the deployment d1.
+// Deployment identifies the data of the tests.
+const Deployment = "d1"
+
+// Options returns the options of a site.
 func (s *Service) Options() pages.Options {
 	lookups := ratelimit.NewLookups(64, 64)
 	return pages.Options{
 		Sessions:    s.Store,
 		Keys:        s.Store,
 		Environment: petcat.Production,
-		Deployment:  "d1",
+		Deployment:  Deployment,
 		Clock:       s.Clock,
 		Logger:      slog.New(slog.NewTextHandler(s.Log, nil)),
 		Links:       ratelimit.NewDoor(s.Clock, pages.FailuresPerMinute, lookups),

@@ -107,10 +107,10 @@ func (p *Portal) pages() []pages.Page {
 // forms returns all forms.
 func (p *Portal) forms() []pages.Form {
 	return []pages.Form{
-		{Path: "plan", Change: p.requestPlan, Page: p.overview},
-		{Path: "keys", Change: p.createKey, Page: p.overview},
-		{Path: "keys/{key}", Change: p.editKey, Page: p.key},
-		{Path: "keys/{key}/rotate", Change: p.rotateKey, Page: p.key},
+		{Path: "plan", Change: p.requestPlan, Page: p.overview, Fields: []string{"plan", "note"}},
+		{Path: "keys", Change: p.createKey, Page: p.overview, Fields: pages.NewKeyFields()},
+		{Path: "keys/{key}", Change: p.editKey, Page: p.key, Fields: []string{"label", "expires"}},
+		{Path: "keys/{key}/rotate", Change: p.rotateKey, Page: p.key, Fields: pages.RotateFields()},
 		{Path: "keys/{key}/revoke", Change: p.revokeKey, Page: p.key},
 	}
 }

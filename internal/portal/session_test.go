@@ -28,7 +28,7 @@ func TestSignIn(t *testing.T) {
 	p := b.Post("sign-in", "token", " "+token+"\n")
 	p.WantGoesTo("")
 	session := p.WantCookie(http.Cookie{
-		Name:     "petcat-account-d1",
+		Name:     cookie,
 		Path:     "/",
 		MaxAge:   30 * 24 * 3600,
 		HttpOnly: true,
@@ -94,7 +94,7 @@ func TestBounds(t *testing.T) {
 	}
 	customer.Get("").Want(http.StatusTooManyRequests, "Too many requests")
 	s.Clock.Advance(time.Minute)
-	wrong := []string{"petcat-account-d1=x", "petcat-account-d1=" + strings.Repeat("a", 32)}
+	wrong := []string{cookie + "=x", cookie + "=" + strings.Repeat("a", 32)}
 	for i := range pagetest.StrangersPerMinute {
 		b.Do(http.MethodGet, "", "", "Cookie", wrong[i%2]).WantGoesTo("sign-in?done=expired")
 	}
@@ -107,15 +107,42 @@ func TestBounds(t *testing.T) {
 	b.Post("sign-in", "token", "x").Want(http.StatusForbidden)
 }
 
-// TestFormLimit: forms and queries are limited to 1 KiB without a session, and to 16 KiB with one.
-func TestFormLimit(t *testing.T) {
+// TestForms: what is read of a form depends on the session, not on the name of a cookie. Without a
+// session, nothing above 4 KiB is read, and only the form's own fields are repeated.
+func TestForms(t *testing.T) {
 	s := start(t)
-	for b, size := range map[*pagetest.Browser]int{s.Browser(): 1 << 10, signIn(s, s.Account("acme")): 12 << 10} {
-		b.Post("sign-in", "token", strings.Repeat("a", size-len("token="))).Want(http.StatusForbidden, "not whole")
-		b.Get("sign-in?" + strings.Repeat("a", size)).Want(http.StatusOK)
-		b.Post("sign-in", "token", strings.Repeat("a", 16<<10)).Want(http.StatusBadRequest, "too long")
+	customer, stranger := signIn(s, s.Account("acme")), s.Browser()
+	note := func(size int) string { return pagetest.Form("plan", "pro", "note", strings.Repeat("n", size)) }
+	const ended = "Your session has ended"
+	wrong := []string{"Cookie", cookie + "=x"}
+
+	stranger.Do(http.MethodPost, "plan", note(900), wrong...).Want(http.StatusForbidden, ended, `name="note" value="nnn`, "Send the form again")
+	p := stranger.Do(http.MethodPost, "plan", note(12<<10), wrong...).Want(http.StatusForbidden, ended, "too long to be kept")
+	p.Lacks("nnn")
+	many := strings.Repeat("a=&", 1000)
+	stranger.Do(http.MethodPost, "plan", many, wrong...).Want(http.StatusForbidden, ended, "too long to be kept").Lacks(`name="a"`)
+	stranger.Post("plan", "plan", "pro", "other", "yes").Want(http.StatusForbidden, ended, `value="pro"`).Lacks(`"other"`)
+	stranger.Post("sign-in", "token", strings.Repeat("a", 1<<10)).Want(http.StatusForbidden, "not whole")
+	stranger.Post("sign-in", "token", strings.Repeat("a", 4<<10)).Want(http.StatusBadRequest, "too long")
+	stranger.Get("sign-in?"+strings.Repeat("a", 4<<10)).Want(http.StatusOK)
+	stranger.Get("sign-in?"+strings.Repeat("a", 4<<10+1)).Want(http.StatusBadRequest, "too long")
+
+	customer.Post("plan", "plan", "pro", "note", strings.Repeat("n", 12<<10)).Want(http.StatusBadRequest, "at most 1000 characters")
+	customer.Post("plan", "plan", "pro", "note", strings.Repeat("n", 16<<10)).Want(http.StatusBadRequest, "too long")
+	customer.Do(http.MethodPost, "plan", many).Want(http.StatusBadRequest, "cannot be read")
+}
+
+// TestInvalidCookiesAreCounted: each request with an invalid cookie counts, also if it sends a form.
+func TestInvalidCookiesAreCounted(t *testing.T) {
+	s := start(t)
+	b := s.Browser()
+	for range pagetest.StrangersPerMinute {
+		b.Do(http.MethodPost, "keys", "label=x", "Cookie", cookie+"=x").Want(http.StatusForbidden, "Your session has ended")
 	}
-	s.Browser().Get("sign-in?"+strings.Repeat("a", 1<<10+1)).Want(http.StatusBadRequest, "too long")
+	p := b.Do(http.MethodPost, "keys", "label=x", "Cookie", cookie+"=x").Want(http.StatusTooManyRequests, "wait a minute")
+	if got := p.Header.Get("Retry-After"); got != "43" {
+		t.Errorf("Retry-After: %s, want 43", got)
+	}
 }
 
 // TestDisconnectedClient: an attempt counts even if its client disconnects, and is no failure of the
@@ -128,7 +155,7 @@ func TestDisconnectedClient(t *testing.T) {
 	send := func(ctx context.Context, method, path string) int {
 		token := strings.Repeat("a", 32)
 		r := httptest.NewRequestWithContext(ctx, method, "http://localhost/account/"+path+"?token="+token, nil)
-		r.AddCookie(&http.Cookie{Name: "petcat-account-d1", Value: token})
+		r.AddCookie(&http.Cookie{Name: cookie, Value: token})
 		w := httptest.NewRecorder()
 		site.ServeHTTP(w, r)
 		return w.Code
@@ -167,7 +194,7 @@ func TestSecure(t *testing.T) {
 	form := pagetest.Form("token", s.Link(petcat.Subject{Account: a.ID}))
 	p := s.Browser().Do(http.MethodPost, "sign-in", form, "Host", "api.example.com").Want(http.StatusSeeOther)
 	p.WantCookie(http.Cookie{
-		Name:     "__Host-petcat-account-d1",
+		Name:     "__Host-" + cookie,
 		Path:     "/",
 		MaxAge:   30 * 24 * 3600,
 		Secure:   true,
@@ -183,6 +210,6 @@ func TestStoreOutage(t *testing.T) {
 	s := start(t, func(o *Options) { o.Sessions = away{o.Sessions} })
 	b := s.Browser()
 	b.Do(http.MethodGet,
-		"", "", "Cookie", "petcat-account-d1="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
+		"", "", "Cookie", cookie+"="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
 	b.Post("sign-in", "token", strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
@@ -77,7 +78,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	}
 	cookie := func(to http.Handler, path, name string) func(string) int {
 		return func(credential string) int {
-			return send(to, http.MethodGet, path, "Cookie", name+"-"+n.Store().Dataset()+"="+credential, "")
+			return send(to, http.MethodGet, path, "Cookie", pages.CookieName(name, n.Store().Dataset(), false)+"="+credential, "")
 		}
 	}
 	signIn := func(to http.Handler, path string) func(string) int {
