@@ -33,6 +33,7 @@ func (a *API) routes() []route {
 		{method: "GET", path: "/accounts/{account}/keys", handle: a.listKeys},
 		{method: "POST", path: "/accounts/{account}/keys", handle: a.createKey, changes: true},
 		{method: "POST", path: "/accounts/{account}/links", handle: a.createLink, changes: true},
+		{method: "POST", path: "/accounts/{account}/sign-out", handle: a.signOut, changes: true},
 		{method: "GET", path: "/accounts/{account}/usage", handle: a.getUsage},
 		{method: "GET", path: "/accounts/{account}/rejections", handle: a.listRejections},
 

@@ -16,6 +16,7 @@ import (
 
 // Sessions is the part of the store that has the sessions of a site.
 type Sessions interface {
+	FindLink(ctx context.Context, realm petcat.Realm, link petcat.TokenHash) (petcat.Subject, error)
 	SignIn(ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash) (petcat.Session, error)
 	FindSession(ctx context.Context, realm petcat.Realm, session petcat.TokenHash) (petcat.Session, error)
 	TouchSession(ctx context.Context, session petcat.TokenHash) error
@@ -131,7 +132,8 @@ func tooManyAttempts(d ratelimit.BucketDecision) error {
 func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sign in"}) }
 
 // signIn consumes the token of a link, and starts a session. Only an invalid token counts as a failed
-// attempt of the client's address.
+// attempt of the client's address. A customer first sees whose account the link opens: somebody else
+// may have sent it.
 func signIn(x *Exchange) error {
 	if err := x.readForm(strangersForm); err != nil {
 		return err
@@ -142,6 +144,9 @@ func signIn(x *Exchange) error {
 		return err
 	}
 	link, err := petcat.ParseToken(x.Value("token"))
+	if err == nil && s.Realm == petcat.AccountRealm && x.Value("sure") == "" {
+		return x.askWhetherOwn(link)
+	}
 	var session petcat.Session
 	if err == nil {
 		err = s.Links.LookUp(x.R.Context(), x.client(), func() (err error) {
@@ -160,6 +165,30 @@ func signIn(x *Exchange) error {
 		"address", x.address())
 	x.setCookie(token.Secret.Reveal(), s.CookieLife)
 	return x.GoTo("", "")
+}
+
+// askWhetherOwn shows whose account a link opens, and asks whether to sign in.
+func (x *Exchange) askWhetherOwn(link petcat.TokenHash) error {
+	s, ctx := x.site, context.WithoutCancel(x.R.Context())
+	var of petcat.Subject
+	err := s.Links.LookUp(x.R.Context(), x.client(), func() (err error) {
+		of, err = s.Sessions.FindLink(ctx, s.Realm, link)
+		return err
+	})
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return x.rejectLink(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	account, err := s.Keys.FindAccount(ctx, of.Account.String())
+	if err != nil {
+		return err
+	}
+	return x.Render("sign-in-confirm", View{
+		Title: "Sign in",
+		Data:  account,
+	})
 }
 
 // rejectLink shows the sign-in page again, with the reason why a link is invalid.

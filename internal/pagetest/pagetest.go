@@ -197,7 +197,7 @@ func (s *Service) Browser() *Browser {
 func (s *Service) SignIn(of petcat.Subject) *Browser {
 	s.T.Helper()
 	b := s.Browser()
-	b.Post("sign-in", "token", s.Link(of)).WantGoesTo("")
+	b.Post("sign-in", "token", s.Link(of), "sure", "yes").WantGoesTo("")
 	return b
 }
 

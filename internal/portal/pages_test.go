@@ -22,6 +22,10 @@ func (away) FindSession(context.Context, petcat.Realm, petcat.TokenHash) (petcat
 	return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database is away")
 }
 
+func (away) FindLink(context.Context, petcat.Realm, petcat.TokenHash) (petcat.Subject, error) {
+	return petcat.Subject{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database is away")
+}
+
 func (away) SignIn(context.Context, petcat.Realm, petcat.TokenHash, petcat.TokenHash) (petcat.Session, error) {
 	return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database is away")
 }

@@ -101,6 +101,7 @@ func (p *Portal) pages() []pages.Page {
 		{Path: "usage.json", Show: p.usageChart},
 		{Path: "keys/{key}", Show: p.key},
 		{Path: "keys/{key}/revoke", Show: p.confirmRevoke},
+		{Path: "sign-out-everywhere", Show: pages.SignOutEverywhere, Method: http.MethodPost},
 	}
 }
 

@@ -25,7 +25,11 @@ func TestSignIn(t *testing.T) {
 	b.Get("sign-in").Want(http.StatusOK, "Your petcat account")
 
 	token := s.Link(petcat.Subject{Account: a.ID})
-	p := b.Post("sign-in", "token", " "+token+"\n")
+	p := b.Post("sign-in", "token", " "+token+"\n").Want(http.StatusOK, "Sign in to acme?", "<code>acct_1</code>", `name="sure" value="yes"`)
+	if len(p.Cookies()) != 0 {
+		t.Error("a session started before the customer saw whose account the link opens")
+	}
+	p = b.Post("sign-in", "token", " "+token+"\n", "sure", "yes")
 	p.WantGoesTo("")
 	session := p.WantCookie(http.Cookie{
 		Name:     cookie,
@@ -43,7 +47,9 @@ func TestSignIn(t *testing.T) {
 		"Content-Security-Policy"); !strings.HasPrefix(got, "default-src 'none'; script-src 'self';") || page.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("the page may do %s", got)
 	}
-	s.Browser().Post("sign-in", "token", token).Want(http.StatusForbidden, "used already")
+	for _, sure := range []string{"", "yes"} {
+		s.Browser().Post("sign-in", "token", token, "sure", sure).Want(http.StatusForbidden, "used already")
+	}
 	if log := s.Log.String(); strings.Contains(log, token) || strings.Contains(log, session) {
 		t.Errorf("the log has a secret: %s", log)
 	}
@@ -51,11 +57,29 @@ func TestSignIn(t *testing.T) {
 	b.Get("").WantGoesTo("sign-in")
 }
 
-// TestSessionExpiry: a session lasts for 30 days from its last use, or until the account is closed.
+// TestSignOutEverywhere: a customer, or an operator, ends all sessions of the account.
+func TestSignOutEverywhere(t *testing.T) {
+	s := start(t)
+	a := s.Account("acme")
+	customer, thief, other := signIn(s, a), signIn(s, a), signIn(s, s.Account("other"))
+	customer.Get("").Want(http.StatusOK, "Sign out everywhere")
+	customer.Post("sign-out-everywhere").WantGoesTo("sign-in")
+	s.WantAudited("customer acct_1", "account.sign_out", "acct_1")
+	thief.Get("").WantGoesTo("sign-in?done=ended")
+	other.Get("").Want(http.StatusOK)
+
+	customer = signIn(s, a)
+	_, err := s.Store.SignOutEverywhere(t.Context(), petcat.By(pagetest.CLI), petcat.Subject{Account: a.ID})
+	pagetest.Must(t, err)
+	customer.Get("").WantGoesTo("sign-in?done=ended")
+}
+
+// TestSessionExpiry: a session lasts for 30 days from its last use, but at most 90 days, and not beyond
+// the account.
 func TestSessionExpiry(t *testing.T) {
 	s := start(t)
 	b := signIn(s, s.Account("acme"))
-	for range 3 {
+	for range 2 {
 		s.Clock.Advance(petcat.CustomerIdle - time.Minute)
 		if cookies := b.Get("").Want(http.StatusOK).Cookies(); len(cookies) != 1 || cookies[0].MaxAge != 30*24*3600 {
 			t.Errorf("the cookie is not renewed: %v", cookies)
@@ -67,6 +91,15 @@ func TestSessionExpiry(t *testing.T) {
 	b.Get("").WantGoesTo("sign-in?done=expired")
 	b.Get("sign-in?done=expired").Want(http.StatusOK, "Your session has expired. Sign in")
 	b.Get("").WantGoesTo("sign-in") // the cookie was removed
+
+	b = signIn(s, s.Account("often"))
+	for range 3 {
+		b.Get("").Want(http.StatusOK)
+		s.Clock.Advance(petcat.CustomerIdle - time.Minute)
+	}
+	b.Get("").Want(http.StatusOK)
+	s.Clock.Advance(3 * time.Minute)
+	b.Get("").WantGoesTo("sign-in?done=ended")
 
 	other := s.Account("other")
 	b = signIn(s, other)
@@ -82,10 +115,10 @@ func TestBounds(t *testing.T) {
 	a := s.Account("acme")
 	customer, b := signIn(s, a), s.Browser()
 	for i := range pages.FailuresPerMinute {
-		b.Post("sign-in", "token", []string{"", "x", strings.Repeat("a", 32)}[i%3]).Want(http.StatusForbidden, "not whole")
+		b.Post("sign-in", "token", []string{"", "x", strings.Repeat("a", 32)}[i%3], "sure", []string{"", "yes"}[i%2]).Want(http.StatusForbidden, "not whole")
 	}
 	b.Post("sign-in", "token", "x").Want(http.StatusTooManyRequests, "wait a minute")
-	s.Browser().Post("sign-in", "token", s.Link(petcat.Subject{Account: a.ID})).WantGoesTo("") // a valid link
+	s.Browser().Post("sign-in", "token", s.Link(petcat.Subject{Account: a.ID}), "sure", "yes").WantGoesTo("") // a valid link
 	for range RequestsPerMinute {
 		customer.Get("sign-in").Want(http.StatusOK) // needs no session
 		if p := customer.Get("usage"); p.StatusCode != http.StatusOK {
@@ -191,7 +224,7 @@ func TestSecure(t *testing.T) {
 
 	s = start(t, func(o *Options) { o.Secure = true })
 	a := s.Account("acme")
-	form := pagetest.Form("token", s.Link(petcat.Subject{Account: a.ID}))
+	form := pagetest.Form("token", s.Link(petcat.Subject{Account: a.ID}), "sure", "yes")
 	p := s.Browser().Do(http.MethodPost, "sign-in", form, "Host", "api.example.com").Want(http.StatusSeeOther)
 	p.WantCookie(http.Cookie{
 		Name:     "__Host-" + cookie,
@@ -211,5 +244,7 @@ func TestStoreOutage(t *testing.T) {
 	b := s.Browser()
 	b.Do(http.MethodGet,
 		"", "", "Cookie", cookie+"="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
-	b.Post("sign-in", "token", strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
+	for _, sure := range []string{"", "yes"} {
+		b.Post("sign-in", "token", strings.Repeat("a", 32), "sure", sure).Want(http.StatusServiceUnavailable, "The database is away.")
+	}
 }

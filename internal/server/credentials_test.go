@@ -83,7 +83,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	}
 	signIn := func(to http.Handler, path string) func(string) int {
 		return func(credential string) int {
-			form := url.Values{"token": {credential}}.Encode()
+			form := url.Values{"token": {credential}, "sure": {"yes"}}.Encode()
 			return send(to, http.MethodPost, path, "Sec-Fetch-Site", "same-origin", form)
 		}
 	}
