@@ -162,13 +162,9 @@ type KeyQuery struct {
 	Limit   int       // 0: all
 }
 
-// MaxCustomerKeys is the maximum number of keys of an account, if its customer creates one. Keys that
-// are revoked, or expired more than a day ago, do not count. Keys that were created in the last day
-// always count.
-const MaxCustomerKeys = 100
-
 // KeyStore keeps keys. Every change commits together with its audit entry, and
-// reaches the servers as an [AccessChange].
+// reaches the servers as an [AccessChange]. After [MaxCustomerChanges], a customer's changes return an
+// [Error] with [CodeTooManyChanges]; it can only revoke keys.
 type KeyStore interface {
 	// CreateKey returns an [Error] with [CodeNotFound] if there is no such account, and with
 	// [CodeInvalidField] if it is closed, if its customer already has [MaxCustomerKeys], or if the key

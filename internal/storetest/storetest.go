@@ -94,6 +94,7 @@ func run(t *testing.T, open Open) {
 		{"sessions", testSessions},
 		{"tokens", testTokens},
 		{"plan requests", testPlanRequests},
+		{"changes of customers", testCustomerChanges},
 		{"pages", testPages},
 		{"rolled back operations", testRolledBack},
 		{"running nodes", testRunningNodes},
