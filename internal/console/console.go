@@ -143,6 +143,7 @@ func notices() map[string]string {
 		"approved": "The request was approved. The plan applies within a second.",
 		"declined": "The request was declined.",
 		"removed":  "The operator was removed.",
+		"operator": "The operator was created. On the server, petcat operator link NAME prints their sign-in link.",
 	}
 }
 

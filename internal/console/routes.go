@@ -67,7 +67,7 @@ func (c *Console) forms() []pages.Form {
 		{Path: "requests/{request}/approve", Change: c.approvePlan, Page: c.requests, Fields: []string{"request", "per_minute", "per_day"}},
 		{Path: "requests/{request}/decline", Change: c.declinePlan, Page: c.requests},
 		{Path: "operators", Change: c.createOperator, Page: c.operators, Field: "name", Fields: []string{"name", "role"}},
-		{Path: "operators/{operator}/link", Change: c.linkOperator},
+		{Path: "operators/link", Change: c.createLink},
 		{Path: "operators/{operator}/remove", Change: c.removeOperator},
 		{Path: "categories", Change: c.createCategory, Page: c.categories, Field: "name", Fields: []string{"name", "description"}},
 		{Path: "categories/{category}", Change: c.updateCategory, Page: c.category, Fields: []string{"name", "description", "version"}},

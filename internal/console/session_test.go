@@ -219,21 +219,27 @@ func TestOperators(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	link := regexp.MustCompile(`https://console.example.com/console/sign-in#([a-z2-7]{32})`)
-	first := link.FindStringSubmatch(b.Post("operators", "name", "cleo", "role", "viewer").Want(http.StatusOK, "It is shown once").Text)
+	b.Post("operators", "name", "cleo", "role", "viewer").WantGoesTo("operators?done=operator")
 	s.WantAudited("operator ada", "operator.create", "operator cleo")
-	second := link.FindStringSubmatch(b.Post("operators/cleo/link").Want(http.StatusOK).Text)
-	if first == nil || second == nil {
-		t.Fatalf("the links are %q and %q", first, second)
+	b.Get("operators?done=operator").Want(http.StatusOK, "petcat operator link NAME prints their sign-in link", "cleo", "New link for yourself")
+
+	// With a link of cleo, ada could act as cleo.
+	before := s.LastAudit()
+	b.Post("operators/cleo/link").Want(http.StatusMethodNotAllowed)
+	if after := s.LastAudit(); after != before {
+		t.Errorf("the audit log has %+v", after)
 	}
-	cleo := s.Browser()
-	cleo.Post("sign-in", "token", first[1]).Want(http.StatusForbidden)
-	cleo.Post("sign-in", "token", second[1]).WantGoesTo("")
+	own := link.FindStringSubmatch(b.Post("operators/link").Want(http.StatusOK, "It is shown once").Text)
+	if own == nil {
+		t.Fatal("ada got no link for herself")
+	}
+	s.Browser().Post("sign-in", "token", own[1]).WantGoesTo("")
+	cleo := s.signIn("cleo", petcat.RoleViewer)
 	b.Post("operators", "name", "Cleo!", "role", "viewer").Want(http.StatusBadRequest, `data-field="name">An operator's name has`)
 	b.Get("operators").Want(http.StatusOK, "cleo", "viewer", "There are no tokens.")
 	b.Get("operators/cleo/remove").Want(http.StatusOK, "Remove the operator cleo?")
 	b.Post("operators/cleo/remove").WantGoesTo("operators?done=removed")
 	cleo.Get("").WantGoesTo("sign-in?done=expired")
-	b.Post("operators/cleo/link").Want(http.StatusNotFound)
 	b.Get("backups").Want(http.StatusOK, "/backups/petcat-1", "14 Mar 2027, 12:00:18", "1.5 MB")
 }
 

@@ -90,9 +90,11 @@ func (s *Store) CreateOperator(
 	if err := tx.Run(insertOperator, name, role, tx.now.UnixMilli()); err != nil {
 		return r, err
 	}
-	made, err := tx.insertLink(petcat.Subject{Operator: name}, link)
-	if err != nil {
-		return r, err
+	var made petcat.Link
+	if link != (petcat.TokenHash{}) {
+		if made, err = tx.insertLink(petcat.Subject{Operator: name}, link); err != nil {
+			return r, err
+		}
 	}
 	if err := tx.log(by.Actor, action, name.String(), detail{"role": role}); err != nil {
 		return r, err

@@ -91,9 +91,8 @@ func testCustomerChanges(t *testing.T, open Open) {
 	k, _ := f.key(t, account, 1)
 	customer := petcat.By(account.Actor())
 	edit := func(by petcat.Author, label string) error {
-		e, err := petcat.ParseKeyEdit(&label, nil, f.now())
-		must(t, e, err)
-		_, err = f.EditKey(t.Context(), by, k.ID, e)
+		e := must(petcat.ParseKeyEdit(&label, nil))
+		_, err := f.EditKey(t.Context(), by, k.ID, e)
 		return err
 	}
 	must(t, 0, edit(customer, "a"))

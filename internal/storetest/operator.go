@@ -49,6 +49,11 @@ func testOperators(t *testing.T, open Open) {
 		"operator bob operator.sign_in operator bob {}", "cli:ada operator.remove operator bob {\"sessions\":1}",
 	}, f.auditLines(t))
 	wantChain(t, f.audit(t))
+
+	cleo := f.operator(t, "cleo", "viewer", petcat.TokenHash{}) // without a link
+	wantEqual(t, "an operator without a link", petcat.Operator{Name: "cleo", Role: petcat.RoleViewer, CreatedAt: f.now()}, cleo)
+	_, err = f.FindLink(t.Context(), petcat.OperatorRealm, petcat.TokenHash{})
+	wantCode(t, err, petcat.CodeNotFound)
 }
 
 func testTokens(t *testing.T, open Open) {
