@@ -90,7 +90,7 @@ type Options struct {
 	// Optional.
 	Account http.Handler
 	// BodyBytes limits the memory of all request bodies in flight, without the first 4 KiB of each;
-	// 64 MiB by default. An account may use an eighth. A body over a limit gets 503.
+	// 64 MiB by default. An account may use an eighth; see [web.Memory]. A body over a limit gets 503.
 	BodyBytes int64
 	// PublicURL is the origin that clients use. If it is "", links are paths.
 	PublicURL string

@@ -106,19 +106,21 @@ func (c *call) send(status int, value any) error {
 	return nil
 }
 
-// sendError sends an error, and logs it if it is a failure of the service and the client is still there.
+// sendError sends an error, and logs it if it is a failure of the service. It does neither if the client has left.
 func (a *API) sendError(c *call, err error) {
 	public := petcat.Public(err)
+	if web.IsGone(c.r, err) && web.StatusOf(public.Code) >= http.StatusInternalServerError {
+		c.w.WriteHeader(web.StatusGone)
+		return
+	}
 	attrs := []any{"method", c.r.Method, "path", c.r.URL.Path, "error", err}
-	switch gone := c.ctx().Err() != nil; public.Code {
+	switch public.Code {
 	case petcat.CodeInternalError:
 		public = public.After(max(public.RetryAfter, time.Second))
-		if !gone {
-			a.Logger.ErrorContext(c.ctx(), "management request failed", attrs...)
-		}
+		a.Logger.ErrorContext(c.ctx(), "management request failed", attrs...)
 	case petcat.CodeServiceUnavailable:
 		public = public.After(max(public.RetryAfter, time.Second))
-		if !gone && a.outageLines.Allow(a.Clock.Read().Mono) {
+		if a.outageLines.Allow(a.Clock.Read().Mono) {
 			a.Logger.WarnContext(c.ctx(), "service unavailable", attrs...)
 		}
 	default:

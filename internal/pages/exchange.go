@@ -87,6 +87,10 @@ func (x *Exchange) WriteJSON(v any) error {
 func (x *Exchange) fail(err error) {
 	public := petcat.Public(err)
 	status, message := web.StatusOf(public.Code), public.Message
+	if web.IsGone(x.R, err) && status >= http.StatusInternalServerError {
+		x.W.WriteHeader(web.StatusGone)
+		return
+	}
 	if public.Code == petcat.CodeIdempotencyKeyReused {
 		status, message = http.StatusConflict, "this form was sent already, with other values; open its page again"
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/pagetest"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 func TestSignIn(t *testing.T) {
@@ -200,6 +202,53 @@ func TestDisconnectedClient(t *testing.T) {
 		if status := send(t.Context(), method, path); status != http.StatusTooManyRequests {
 			t.Errorf("%s: %d after many attempts", path, status)
 		}
+	}
+	if log := s.Log.String(); strings.Contains(log, "level=ERROR") {
+		t.Error(log)
+	}
+}
+
+// slowSessions are sessions whose look-ups wait.
+type slowSessions struct {
+	pages.Sessions
+
+	begun, end chan struct{}
+}
+
+func (s slowSessions) FindSession(context.Context, petcat.Realm, petcat.TokenHash) (petcat.Session, error) {
+	close(s.begun)
+	<-s.end
+	return petcat.Session{}, petcat.ErrNotSignedIn()
+}
+
+// TestDisconnectedWhileWaiting: a client that disconnects while its cookie waits to be looked up is no
+// failure of the service.
+func TestDisconnectedWhileWaiting(t *testing.T) {
+	var site http.Handler
+	slow := slowSessions{begun: make(chan struct{}), end: make(chan struct{})}
+	s := start(t, func(o *Options) {
+		o.Sessions = slow
+		o.Cookies = ratelimit.NewDoor(o.Clock, pagetest.StrangersPerMinute, ratelimit.NewLookups(1, 1))
+		site = New(*o)
+	})
+	send := func(ctx context.Context) int {
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/account/", nil)
+		r.AddCookie(&http.Cookie{Name: cookie, Value: strings.Repeat("a", 32)})
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, r)
+		return w.Code
+	}
+	first := make(chan int)
+	go func() { first <- send(t.Context()) }()
+	<-slow.begun
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if status := send(ctx); status != web.StatusGone {
+		t.Errorf("%d for a client that has disconnected, want %d", status, web.StatusGone)
+	}
+	close(slow.end)
+	if status := <-first; status != http.StatusSeeOther {
+		t.Errorf("%d for an unknown session, want 303", status)
 	}
 	if log := s.Log.String(); strings.Contains(log, "level=ERROR") {
 		t.Error(log)

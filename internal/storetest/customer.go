@@ -95,16 +95,16 @@ func testCustomerChanges(t *testing.T, open Open) {
 		_, err := f.EditKey(t.Context(), by, k.ID, e)
 		return err
 	}
-	must(t, 0, edit(customer, "a"))
+	must(0, edit(customer, "a"))
 	f.clock.Advance(time.Hour)
 	for range (petcat.MaxCustomerChanges - 2) / 2 {
-		must(t, 0, edit(customer, "b"))
-		must(t, 0, edit(customer, "a"))
+		must(0, edit(customer, "b"))
+		must(0, edit(customer, "a"))
 	}
 	entries := len(f.auditLines(t))
-	must(t, 0, edit(customer, "a")) // changes nothing
+	must(0, edit(customer, "a")) // changes nothing
 	wantEqual(t, "entries of an edit that changes nothing", entries, len(f.auditLines(t)))
-	must(t, 0, edit(customer, "b"))
+	must(0, edit(customer, "b"))
 
 	wantTooMany := func(err error) {
 		t.Helper()
@@ -114,27 +114,26 @@ func testCustomerChanges(t *testing.T, open Open) {
 		}
 	}
 	wantTooMany(edit(customer, "a"))
-	n, _, err := generator(2).NewKey(account, petcat.KeyTerms{}, f.now())
-	must(t, n, err)
+	n, _, err := generator(2).NewKey(account, petcat.KeyTerms{})
+	must(n, err)
 	_, err = f.CreateKey(t.Context(), customer, n)
 	wantTooMany(err)
 	r, _, err := generator(3).Rotation(k.ID, time.Hour)
-	must(t, r, err)
+	must(r, err)
 	_, err = f.RotateKey(t.Context(), customer, r)
 	wantTooMany(err)
 	_, err = f.ChangeKey(t.Context(), customer, k.ID, petcat.DisableKey)
 	wantTooMany(err)
-	p, err := petcat.ParseNewPlanRequest(account, "pro", "")
-	must(t, p, err)
+	p := must(petcat.ParseNewPlanRequest(account, "pro", ""))
 	_, err = f.RequestPlan(t.Context(), customer, p)
 	wantTooMany(err)
 
-	must(t, 0, edit(petcat.By(operator), "c"))
-	must2(t)(f.CreateKey(t.Context(), petcat.By(operator), n))
-	must2(t)(f.ChangeKey(t.Context(), customer, 2, petcat.RevokeKey))
-	must2(t)(f.SignOutEverywhere(t.Context(), customer, petcat.Subject{Account: account}))
+	must(0, edit(petcat.By(operator), "c"))
+	must(f.CreateKey(t.Context(), petcat.By(operator), n))
+	must(f.ChangeKey(t.Context(), customer, 2, petcat.RevokeKey))
+	must(f.SignOutEverywhere(t.Context(), customer, petcat.Subject{Account: account}))
 	f.clock.Advance(23 * time.Hour)
 	wantCode(t, edit(customer, "a"), petcat.CodeTooManyChanges) // the revocation counts
 	f.clock.Advance(time.Hour)
-	must(t, 0, edit(customer, "a"))
+	must(0, edit(customer, "a"))
 }

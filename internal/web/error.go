@@ -4,6 +4,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -51,6 +53,15 @@ func StatusOf(code petcat.Code) int {
 	default:
 		return http.StatusInternalServerError
 	}
+}
+
+// StatusGone is recorded if the client disconnected before the response, as in nginx. Nobody receives
+// it.
+const StatusGone = 499
+
+// IsGone reports whether err ended a request only because its client disconnected.
+func IsGone(r *http.Request, err error) bool {
+	return errors.Is(err, context.Canceled) && r.Context().Err() != nil
 }
 
 // WriteError sends the contract's Error object.
