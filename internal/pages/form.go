@@ -82,8 +82,8 @@ func (x *Exchange) keepForm(fields []string) error {
 			v.Fields = append(v.Fields, keptField{Name: name, Value: x.R.Form.Get(name)})
 		}
 	}
-	return x.renderAs(http.StatusForbidden, "session-ended", View{
-		Title: "Your session has ended",
+	return x.renderAs(http.StatusForbidden, "session-expired", View{
+		Title: "Your session has expired",
 		Data:  v,
 	})
 }

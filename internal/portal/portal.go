@@ -134,9 +134,10 @@ func (p *Portal) checkHost(host string) error {
 
 // limit rejects requests of an account that sends too many.
 func (p *Portal) limit(s petcat.Session) error {
-	if p.Requests.Take(s.Account.ID).Rejected {
+	if d := p.Requests.Take(s.Account.ID); d.Rejected {
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
-			"too many requests for the pages of this account; wait a minute, then try again")
+			"too many requests for the pages of this account; wait a minute, then try again").
+			After(time.Duration(d.RetryAfter) * time.Second)
 	}
 	return nil
 }

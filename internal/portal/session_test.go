@@ -127,7 +127,10 @@ func TestBounds(t *testing.T) {
 			p.Want(http.StatusOK)
 		}
 	}
-	customer.Get("").Want(http.StatusTooManyRequests, "Too many requests")
+	p := customer.Get("").Want(http.StatusTooManyRequests, "Too many requests")
+	if got := p.Header.Get("Retry-After"); got != "43" {
+		t.Errorf("Retry-After: %s, want 43", got)
+	}
 	s.Clock.Advance(time.Minute)
 	wrong := []string{cookie + "=x", cookie + "=" + strings.Repeat("a", 32)}
 	for i := range pagetest.StrangersPerMinute {
@@ -148,7 +151,7 @@ func TestForms(t *testing.T) {
 	s := start(t)
 	customer, stranger := signIn(s, s.Account("acme")), s.Browser()
 	note := func(size int) string { return pagetest.Form("plan", "pro", "note", strings.Repeat("n", size)) }
-	const ended = "Your session has ended"
+	const ended = "Your session has expired"
 	wrong := []string{"Cookie", cookie + "=x"}
 
 	stranger.Do(http.MethodPost, "plan", note(900), wrong...).Want(http.StatusForbidden, ended, `name="note" value="nnn`, "Send the form again")
@@ -172,7 +175,7 @@ func TestInvalidCookiesAreCounted(t *testing.T) {
 	s := start(t)
 	b := s.Browser()
 	for range pagetest.StrangersPerMinute {
-		b.Do(http.MethodPost, "keys", "label=x", "Cookie", cookie+"=x").Want(http.StatusForbidden, "Your session has ended")
+		b.Do(http.MethodPost, "keys", "label=x", "Cookie", cookie+"=x").Want(http.StatusForbidden, "Your session has expired")
 	}
 	p := b.Do(http.MethodPost, "keys", "label=x", "Cookie", cookie+"=x").Want(http.StatusTooManyRequests, "wait a minute")
 	if got := p.Header.Get("Retry-After"); got != "43" {
