@@ -196,7 +196,7 @@ func TestManyChanges(t *testing.T) {
 	k := s.Key(a.ID)
 	for i := range petcat.MaxCustomerChanges {
 		label := fmt.Sprint(i)
-		edit, err := petcat.ParseKeyEdit(&label, nil, s.Clock.Read().Time())
+		edit, err := petcat.ParseKeyEdit(&label, nil)
 		pagetest.Must(t, err)
 		_, err = s.Store.EditKey(t.Context(), petcat.By(a.ID.Actor()), k.ID, edit)
 		pagetest.Must(t, err)
