@@ -15,6 +15,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/clocktest"
 	"github.com/petcat-api/petcat/internal/httpapi"
@@ -68,7 +69,7 @@ func (e edge) dial(t *testing.T) net.Conn {
 	now := clocktest.NewManual(noon)
 	handler := httpapi.New(httpapi.Options{
 		Catalog: e.catalog, Store: e, Keyring: e, Limiter: e,
-		Door: ratelimit.NewDoor(now, 600, ratelimit.NewLookups(64, 64)), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
+		Door: ratelimit.NewDoor[clientnet.Net](now, 600, ratelimit.NewLookups(64, 64)), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
 		Clock: now, Logger: slog.New(slog.DiscardHandler),
 		Observe: func(*httpapi.Record) {}, Charged: func(petcat.AccountID, int64) {},
 	})

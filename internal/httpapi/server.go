@@ -73,7 +73,7 @@ type Options struct {
 	Store   Store
 	Keyring identifier
 	Limiter limiter
-	Door    *ratelimit.Door // of API keys
+	Door    *ratelimit.Door[clientnet.Net] // of API keys
 	Peeks   *ratelimit.Bucket[petcat.AccountID]
 	Clock   clock.Clock
 	Logger  *slog.Logger // for failures of the service

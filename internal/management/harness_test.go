@@ -18,6 +18,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/apicheck"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clocktest"
 	"github.com/petcat-api/petcat/internal/datadir"
 	"github.com/petcat-api/petcat/internal/management"
@@ -79,7 +80,7 @@ func (s *service) serve(st management.Store) http.Handler {
 		CustomerLink: func(token petcat.Secret) string {
 			return "https://api.example.com/account#" + token.Reveal()
 		},
-		Door:   ratelimit.NewDoor(s.clock, failuresPerMinute, ratelimit.NewLookups(64, 64)),
+		Door:   ratelimit.NewDoor[clientnet.Net](s.clock, failuresPerMinute, ratelimit.NewLookups(64, 64)),
 		Clock:  s.clock,
 		Logger: slog.New(slog.NewTextHandler(&s.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

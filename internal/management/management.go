@@ -26,7 +26,7 @@ type Options struct {
 	// CustomerLink returns a link to the customer's page; nil if that page is off.
 	CustomerLink func(petcat.Secret) string
 	// Door checks the tokens.
-	Door *ratelimit.Door
+	Door *ratelimit.Door[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is used. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock

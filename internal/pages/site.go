@@ -31,7 +31,7 @@ type Options struct {
 	// Secure is true if browsers reach the site over TLS. Without TLS, it must be on loopback.
 	Secure bool
 	// Links checks the tokens of sign-in links, and Cookies those of sessions.
-	Links, Cookies *ratelimit.Door
+	Links, Cookies *ratelimit.Door[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock

@@ -24,6 +24,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/catalog"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clocktest"
 	"github.com/petcat-api/petcat/internal/datadir"
 	"github.com/petcat-api/petcat/internal/pages"
@@ -107,8 +108,8 @@ func (s *Service) Options() pages.Options {
 		Deployment:  Deployment,
 		Clock:       s.Clock,
 		Logger:      slog.New(slog.NewTextHandler(s.Log, nil)),
-		Links:       ratelimit.NewDoor(s.Clock, pages.FailuresPerMinute, lookups),
-		Cookies:     ratelimit.NewDoor(s.Clock, StrangersPerMinute, lookups),
+		Links:       ratelimit.NewDoor[clientnet.Net](s.Clock, pages.FailuresPerMinute, lookups),
+		Cookies:     ratelimit.NewDoor[clientnet.Net](s.Clock, StrangersPerMinute, lookups),
 	}
 }
 

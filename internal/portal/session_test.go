@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/pagetest"
 	"github.com/petcat-api/petcat/internal/ratelimit"
@@ -162,7 +163,7 @@ func TestForms(t *testing.T) {
 	stranger.Post("plan", "plan", "pro", "other", "yes").Want(http.StatusForbidden, ended, `value="pro"`).Lacks(`"other"`)
 	stranger.Post("sign-in", "token", strings.Repeat("a", 1<<10)).Want(http.StatusForbidden, "not whole")
 	stranger.Post("sign-in", "token", strings.Repeat("a", 4<<10)).Want(http.StatusBadRequest, "too long")
-	stranger.Get("sign-in?"+strings.Repeat("a", 4<<10)).Want(http.StatusOK)
+	stranger.Get("sign-in?" + strings.Repeat("a", 4<<10)).Want(http.StatusOK)
 	stranger.Get("sign-in?"+strings.Repeat("a", 4<<10+1)).Want(http.StatusBadRequest, "too long")
 
 	customer.Post("plan", "plan", "pro", "note", strings.Repeat("n", 12<<10)).Want(http.StatusBadRequest, "at most 1000 characters")
@@ -231,7 +232,7 @@ func TestDisconnectedWhileWaiting(t *testing.T) {
 	slow := slowSessions{begun: make(chan struct{}), end: make(chan struct{})}
 	s := start(t, func(o *Options) {
 		o.Sessions = slow
-		o.Cookies = ratelimit.NewDoor(o.Clock, pagetest.StrangersPerMinute, ratelimit.NewLookups(1, 1))
+		o.Cookies = ratelimit.NewDoor[clientnet.Net](o.Clock, pagetest.StrangersPerMinute, ratelimit.NewLookups(1, 1))
 		site = New(*o)
 	})
 	send := func(ctx context.Context) int {

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/petcat-api/petcat"
-	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
 )
 
-// Door checks the credentials of one kind: API keys, sessions, sign-in links or operator tokens. Its
-// rule is that failures never reject a valid credential:
+// Door checks the credentials of one kind: API keys, sessions, sign-in links or operator tokens, which
+// clients K send. Its rule is that failures never reject a valid credential:
 //
 //  1. A malformed credential is a failure, without a look-up.
 //  2. [Door.LookUp] looks up a well-formed one, whatever its address did before.
@@ -23,31 +22,31 @@ import (
 //     credentials delays only such addresses.
 //
 // Use [NewDoor].
-type Door struct {
-	failures *Bucket[clientnet.Net]
+type Door[K comparable] struct {
+	failures *Bucket[K]
 	lookups  *Lookups
 }
 
 // NewDoor returns a door that allows limit failures of an address per minute. Doors may share the
 // look-ups.
-func NewDoor(c clock.Clock, limit int64, l *Lookups) *Door {
-	return &Door{failures: NewBucket[clientnet.Net](c, limit, MaxAddresses), lookups: l}
+func NewDoor[K comparable](c clock.Clock, limit int64, l *Lookups) *Door[K] {
+	return &Door[K]{failures: NewBucket[K](c, limit, MaxAddresses), lookups: l}
 }
 
 // Limit returns the number of failures that an address may have in a minute.
-func (d *Door) Limit() int64 { return d.failures.Limit() }
+func (d *Door[K]) Limit() int64 { return d.failures.Limit() }
 
 // State returns the failures of an address.
-func (d *Door) State(from clientnet.Net) BucketDecision { return d.failures.Peek(from) }
+func (d *Door[K]) State(from K) BucketDecision { return d.failures.Peek(from) }
 
 // Fail counts a failure of an address. If it is rejected, it must get 429.
-func (d *Door) Fail(from clientnet.Net) BucketDecision { return d.failures.Take(from) }
+func (d *Door[K]) Fail(from K) BucketDecision { return d.failures.Take(from) }
 
 // LookUp calls find, which looks up a well-formed credential, when it has a place, and returns its
 // error. If too many wait, it returns a [petcat.Error] at once, with
 // [petcat.CodeTooManyFailedAttempts] if the address has reached its limit, and otherwise with
 // [petcat.CodeServiceUnavailable]. It also returns if ctx ends before find is called.
-func (d *Door) LookUp(ctx context.Context, from clientnet.Net, find func() error) error {
+func (d *Door[K]) LookUp(ctx context.Context, from K, find func() error) error {
 	failed := d.State(from)
 	if failed.Minute.Remaining() > 0 {
 		return d.lookups.usual.call(ctx, find, petcat.Errorf(petcat.CodeServiceUnavailable,

@@ -21,7 +21,7 @@ func client(n byte) clientnet.Net { return clientnet.Of(netip.AddrFrom4([4]byte{
 // TestDoorCountsFailuresOnce: of 300 concurrent failures of an address, as many as the limit are allowed.
 func TestDoorCountsFailuresOnce(t *testing.T) {
 	t.Parallel()
-	d := ratelimit.NewDoor(clocktest.NewManual(noon), 10, ratelimit.NewLookups(300, 0))
+	d := ratelimit.NewDoor[clientnet.Net](clocktest.NewManual(noon), 10, ratelimit.NewLookups(300, 0))
 	var allowed atomic.Int64
 	var all sync.WaitGroup
 	for range 300 {
@@ -45,7 +45,7 @@ func TestLookupsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const running, waiting = 16, 24
 		c := clocktest.NewManual(noon.Add(18*time.Second + time.Second/2))
-		d := ratelimit.NewDoor(c, 1, ratelimit.NewLookups(running, waiting))
+		d := ratelimit.NewDoor[clientnet.Net](c, 1, ratelimit.NewLookups(running, waiting))
 		fellow, suspect := client(1), client(2)
 		d.Fail(suspect)
 		end := make(chan struct{})
@@ -90,7 +90,7 @@ func TestLookupsAreBounded(t *testing.T) {
 func TestLookupOfGoneClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := ratelimit.NewDoor(clocktest.NewManual(noon), 1, ratelimit.NewLookups(1, 1))
+		d := ratelimit.NewDoor[clientnet.Net](clocktest.NewManual(noon), 1, ratelimit.NewLookups(1, 1))
 		end := make(chan struct{})
 		go func() { _ = d.LookUp(t.Context(), client(1), func() error { <-end; return nil }) }()
 		synctest.Wait()

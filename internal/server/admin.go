@@ -13,6 +13,7 @@ import (
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/api"
 	"github.com/petcat-api/petcat/internal/backup"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/config"
 	"github.com/petcat-api/petcat/internal/console"
 	"github.com/petcat-api/petcat/internal/management"
@@ -104,7 +105,7 @@ func (p *parts) management() http.Handler {
 
 // pageOptions returns the options that the console and the customer's page share. secure is true
 // if browsers reach them over TLS.
-func (p *parts) pageOptions(secure bool, links, cookies *ratelimit.Door) pages.Options {
+func (p *parts) pageOptions(secure bool, links, cookies *ratelimit.Door[clientnet.Net]) pages.Options {
 	return pages.Options{
 		Sessions:       p.data.store,
 		Keys:           p.data.store,

@@ -18,7 +18,7 @@ import (
 )
 
 // exhaust fails at a door from more networks than it counts, until further ones get 429.
-func exhaust(d *ratelimit.Door) {
+func exhaust(d *ratelimit.Door[clientnet.Net]) {
 	for i := range ratelimit.MaxAddresses + int(d.Limit()) {
 		d.Fail(clientnet.Of(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, byte(i >> 16), byte(i >> 8), byte(i)})))
 	}
@@ -91,7 +91,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	unknownKey := must(petcat.GenerateKey(petcat.Production, rand.Reader)).Secret.Reveal()
 	for _, door := range []struct {
 		name          string
-		door          *ratelimit.Door
+		door          *ratelimit.Door[clientnet.Net]
 		try           func(credential string) (status int)
 		valid         func() string // links work once
 		wrong         []string      // malformed, and unknown

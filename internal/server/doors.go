@@ -1,6 +1,7 @@
 package server
 
 import (
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/httpapi"
 	"github.com/petcat-api/petcat/internal/pages"
@@ -9,11 +10,11 @@ import (
 
 // doors are the doors of a node, one for each kind of credential.
 type doors struct {
-	keys *ratelimit.Door
+	keys *ratelimit.Door[clientnet.Net]
 	// Of the customers' pages and of the console: tokens of links, and cookies.
-	customerLinks, customerCookies *ratelimit.Door
-	operatorLinks, operatorCookies *ratelimit.Door
-	operatorTokens                 *ratelimit.Door
+	customerLinks, customerCookies *ratelimit.Door[clientnet.Net]
+	operatorLinks, operatorCookies *ratelimit.Door[clientnet.Net]
+	operatorTokens                 *ratelimit.Door[clientnet.Net]
 }
 
 const (
@@ -31,11 +32,11 @@ func newDoors(c clock.Clock) doors {
 	customers := ratelimit.NewLookups(lookupsRunning, lookupsWaiting)
 	operators := ratelimit.NewLookups(lookupsRunning, lookupsWaiting)
 	return doors{
-		keys:            ratelimit.NewDoor(c, httpapi.FailuresPerMinute, ratelimit.NewLookups(newKeys, 0)),
-		customerLinks:   ratelimit.NewDoor(c, pages.FailuresPerMinute, customers),
-		customerCookies: ratelimit.NewDoor(c, httpapi.FailuresPerMinute, customers),
-		operatorLinks:   ratelimit.NewDoor(c, pages.FailuresPerMinute, operators),
-		operatorCookies: ratelimit.NewDoor(c, httpapi.FailuresPerMinute, operators),
-		operatorTokens:  ratelimit.NewDoor(c, httpapi.FailuresPerMinute, operators),
+		keys:            ratelimit.NewDoor[clientnet.Net](c, httpapi.FailuresPerMinute, ratelimit.NewLookups(newKeys, 0)),
+		customerLinks:   ratelimit.NewDoor[clientnet.Net](c, pages.FailuresPerMinute, customers),
+		customerCookies: ratelimit.NewDoor[clientnet.Net](c, httpapi.FailuresPerMinute, customers),
+		operatorLinks:   ratelimit.NewDoor[clientnet.Net](c, pages.FailuresPerMinute, operators),
+		operatorCookies: ratelimit.NewDoor[clientnet.Net](c, httpapi.FailuresPerMinute, operators),
+		operatorTokens:  ratelimit.NewDoor[clientnet.Net](c, httpapi.FailuresPerMinute, operators),
 	}
 }
