@@ -24,7 +24,7 @@ const (
 	formCost   = 4
 )
 
-var errTooManyFields = errors.New("the form has too many fields") //nolint:gochecknoglobals // a constant
+var errTooManyFields = errors.New("the form has too many fields")
 
 // readForm parses the query and a form of at most limit bytes. It needs a session if the limit is
 // more than strangersForm.

@@ -32,7 +32,7 @@ func start(t *testing.T, change ...func(*Options)) *pagetest.Service {
 }
 
 // cookie is the name of the session's cookie.
-var cookie = pages.CookieName("petcat-account", pagetest.Deployment, false) //nolint:gochecknoglobals // a constant
+var cookie = pages.CookieName("petcat-account", pagetest.Deployment, false)
 
 // signIn returns a browser in which the customer of an account is signed in.
 func signIn(s *pagetest.Service, a petcat.Account) *pagetest.Browser {
