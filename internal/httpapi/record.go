@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"runtime/debug"
-	"strconv"
 
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
@@ -83,7 +81,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	*e = exchange{}
 	e.server, e.w, e.r, e.start = s, w, r, s.options.Clock.Read()
-	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestID(r)
+	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestIDs.Of(r, s.isTrusted(r))
 	e.RequestHeader = r.Header
 	e.values = make([]string, 0, 6) // a list has no more
 	e.set("X-Request-Id", e.RequestID)
@@ -95,17 +93,9 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	return e
 }
 
-var validRequestID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
-
-// requestID returns the request id of a trusted proxy, or a new one: a random prefix of the process
-// and a number.
-func (s *Server) requestID(r *http.Request) string {
-	id := r.Header["X-Request-Id"]
-	if len(id) > 0 && s.options.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr)) &&
-		validRequestID.MatchString(id[0]) {
-		return id[0]
-	}
-	return s.instance + strconv.FormatUint(s.requests.Add(1), 36)
+// isTrusted reports whether a trusted proxy forwarded a request.
+func (s *Server) isTrusted(r *http.Request) bool {
+	return s.options.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr))
 }
 
 // record sends the error of the later steps, if any, and passes the record to Observe.

@@ -14,7 +14,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/keyring"
 	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 type categoryList interface {
@@ -104,8 +104,7 @@ type Server struct {
 	addressPolicy *policy  // for callers without a valid key
 	usagePolicy   *policy  // for accounts that request their usage too often
 
-	instance       string // the prefix of this process's request ids
-	requests       atomic.Uint64
+	requestIDs     *web.RequestIDs
 	nextOutageLine atomic.Int64 // earliest time to log the next 503, in monotonic nanoseconds
 }
 
@@ -117,7 +116,7 @@ func New(o Options) *Server {
 		bodies:        newBodyMemory(o.BodyBytes),
 		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
-		instance:      rand.Text()[:8] + "-",
+		requestIDs:    web.NewRequestIDs(),
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.route()

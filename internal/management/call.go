@@ -85,11 +85,16 @@ func (c *call) created(path string, value any) error {
 
 // answerAll sends 200 with a list.
 func answerAll[T any](c *call, entries []T) error {
+	return c.send(http.StatusOK, recordsOf(c, entries))
+}
+
+// recordsOf returns the records of domain values.
+func recordsOf[T any](c *call, entries []T) []any {
 	all := make([]any, len(entries))
 	for i, entry := range entries {
 		all[i] = representation.Of(entry, c.now)
 	}
-	return c.send(http.StatusOK, all)
+	return all
 }
 
 // send sends a status and a value as JSON.
@@ -109,12 +114,14 @@ func (c *call) send(status int, value any) error {
 // sendError sends an error, and logs it if it is a failure of the service.
 func (a *API) sendError(c *call, err error) {
 	public := petcat.Public(err)
+	a.logRejected(c, public.Code)
 	if public.Code == petcat.CodeInternalError || public.Code == petcat.CodeServiceUnavailable {
 		c.w.Header().Set("Retry-After", "1")
-		if c.ctx().Err() == nil { // else the client disconnected
+		// During an outage all requests fail for the same reason: one line per second is enough.
+		outage := public.Code == petcat.CodeServiceUnavailable && !a.failed.take(c.now)
+		if c.ctx().Err() == nil && !outage { // else the client disconnected
 			a.Logger.ErrorContext(c.ctx(), "management request failed",
-				"method", c.r.Method,
-				"path", c.r.URL.Path,
+				"route", web.Route(c.r),
 				"error", err)
 		}
 	}

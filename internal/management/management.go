@@ -47,12 +47,21 @@ type Store interface {
 type API struct {
 	Options
 
-	mux *http.ServeMux
+	mux      *http.ServeMux
+	rejected map[petcat.Code]*oncePerSecond // of log lines about rejected tokens
+	failed   oncePerSecond                  // of log lines about an unavailable store
 }
 
 // New returns the management API.
 func New(o Options) *API {
-	a := &API{Options: o, mux: http.NewServeMux()}
+	a := &API{
+		Options: o,
+		mux:     http.NewServeMux(),
+		rejected: map[petcat.Code]*oncePerSecond{
+			petcat.CodeInvalidAPIKey:         new(oncePerSecond),
+			petcat.CodeTooManyFailedAttempts: new(oncePerSecond),
+		},
+	}
 	a.register()
 	return a
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Handler responds to a request, or returns an error.
@@ -87,6 +88,11 @@ func (s *Site) handle(method, path string, h Handler) {
 		if err := r.ParseForm(); err != nil {
 			x.fail(petcat.Errorf(petcat.CodeInvalidField,
 				"the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err))
+			return
+		}
+		if err := cmp.Or(web.CheckText(r.URL.Path), web.CheckValues(r.Form)); err != nil {
+			r.Form = nil
+			x.fail(err)
 			return
 		}
 		done := r.Form.Get("done")

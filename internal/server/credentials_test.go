@@ -76,6 +76,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 		}
 	}
 	unknown := newToken().Secret.Reveal()
+	unknownProgram := must(petcat.GenerateOperatorToken(rand.Reader)).Secret.Reveal()
 	for _, door := range []struct {
 		name          string
 		try           func(credential string) (status int)
@@ -89,7 +90,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 		},
 		{
 			"/admin/v1", bearer(admin, "/admin/v1/accounts"),
-			program.Secret.Reveal(), []string{"x", "pct_" + unknown}, 200, 401,
+			program.Secret.Reveal(), []string{"x", unknownProgram}, 200, 401,
 		},
 		{
 			"session of a customer", cookie(api, "/account/usage", "petcat-account"),

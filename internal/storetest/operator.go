@@ -57,13 +57,13 @@ func testTokens(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(name string, expiresAt time.Time, hash petcat.TokenHash) (petcat.OperatorToken, error) {
 		return value(f.CreateToken(t.Context(), petcat.By(operator), petcat.NewToken{
-			Name: petcat.OperatorName(name), Role: petcat.RoleViewer, ExpiresAt: expiresAt, Hash: hash,
+			Name: petcat.OperatorName(name), Role: petcat.RoleViewer, ExpiresAt: expiresAt, Hash: hash, Hint: "7kQz",
 		}))
 	}
 	end := noon.Add(time.Hour)
 	first, err := create("ci", end, token(1))
 	wantEqual(t,
-		"the result", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
+		"the result", petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, Hint: "7kQz", CreatedAt: noon, ExpiresAt: end}, must(t, first, err))
 	_, err = create("ci", time.Time{}, token(2))
 	wantCode(t, err, petcat.CodeInvalidField)
 	_, err = create("past", noon, token(2))
@@ -72,6 +72,14 @@ func testTokens(t *testing.T, open Open) {
 	wantEqual(t, "found by its secret", first, must(t, found, err))
 	_, err = f.FindToken(t.Context(), token(2))
 	wantCode(t, err, petcat.CodeInvalidAPIKey)
+
+	f.clock.Advance(time.Minute)
+	if err := f.TouchToken(t.Context(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	first.UsedAt = f.now()
+	leaked, err := f.FindTokens(t.Context(), []petcat.TokenHash{token(2), token(1)})
+	wantEqual(t, "found by their secrets", []petcat.OperatorToken{first}, must(t, leaked, err))
 
 	f.clock.Advance(time.Hour)
 	second, err := create("ci", time.Time{}, token(3)) // the first has expired

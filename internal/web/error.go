@@ -51,6 +51,7 @@ func StatusOf(code petcat.Code) int {
 
 // WriteError sends the contract's Error object.
 func WriteError(w http.ResponseWriter, public *petcat.Error) {
+	SetCode(w, public.Code)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
