@@ -20,6 +20,7 @@ type Record struct {
 	API           bool               // under /v1
 	Decision      ratelimit.Decision // on the charge; zero if the limiter was not called
 	RequestHeader http.Header
+	Remote        string // the address of the connection
 }
 
 // exchange is one request and its response. It is pooled, which makes a list of ten categories
@@ -82,7 +83,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	*e = exchange{}
 	e.server, e.w, e.r, e.start = s, w, r, s.options.Clock.Read()
 	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestIDs.Of(r, s.isTrusted(r))
-	e.RequestHeader = r.Header
+	e.RequestHeader, e.Remote = r.Header, r.RemoteAddr
 	e.values = make([]string, 0, 6) // a list has no more
 	e.set("X-Request-Id", e.RequestID)
 	if len(r.TransferEncoding) > 0 {
