@@ -29,15 +29,13 @@ func planNames() (names []string) {
 // planFlags adds the flags for the plan and quotas of an account.
 func planFlags(cmd *cobra.Command) {
 	cmd.Flags().String("plan", "", "put the account on this `plan`: free, pro, business or enterprise")
-	cmd.Flags().Int64("per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
-	cmd.Flags().Int64("per-day", 0, "allow this number of requests per day; only for the enterprise plan")
+	numberFlag(cmd, "per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
+	numberFlag(cmd, "per-day", 0, "allow this number of requests per day; only for the enterprise plan")
 	complete(cmd, "plan", planNames()...)
 }
 
 // subscription returns a plan with the quotas in the flags.
 func (c *call) subscription(plan string) (petcat.Subscription, error) {
-	perMinute, _ := c.cmd.Flags().GetInt64("per-minute")
-	perDay, _ := c.cmd.Flags().GetInt64("per-day")
-	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
+	s, err := petcat.ParseSubscription(plan, c.number("per-minute"), c.number("per-day"))
 	return s, usage(err)
 }

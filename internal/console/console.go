@@ -16,7 +16,6 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -151,8 +150,8 @@ func number(x *pages.Exchange, name, called string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	n, isNumber := petcat.ParseNumber(text)
+	if !isNumber {
 		return 0, petcat.Errorf(petcat.CodeInvalidField,
 			"%s must be a number (got %.50q)", called, text).In(name)
 	}

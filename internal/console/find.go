@@ -1,8 +1,6 @@
 package console
 
 import (
-	"strings"
-
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 )
@@ -29,10 +27,10 @@ func (c *Console) find(x *pages.Exchange) error {
 	if len(petcat.SecretsIn(text)) > 0 {
 		return c.findLeaked(x, text)
 	}
-	if id, isID := petcat.ParseAccountRef(strings.ToLower(text)); isID {
+	if id, isID := petcat.ParseAccountRef(text); isID {
 		return x.GoTo(accountPath(id), "")
 	}
-	if id, err := petcat.ParseKeyID(strings.ToLower(text)); err == nil {
+	if id, err := petcat.ParseKeyID(text); err == nil {
 		return x.GoTo("keys/"+id.String(), "")
 	}
 	if text == "" {

@@ -81,7 +81,7 @@ func TestKeys(t *testing.T) {
 	b.Post(
 		"accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
 		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // the input is kept
-	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").Want(http.StatusBadRequest, "must be in the future")
+	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").Want(http.StatusBadRequest, "at least a minute in the future")
 	b.Post(
 		"accounts/acct_1/keys", "expires", "0001-01-01").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // the zero time means never
 

@@ -15,13 +15,14 @@ func testAccounts(t *testing.T, open Open) {
 		wantEqual(t,
 			"the account", petcat.Account{ID: 1, Name: "Zoo ' 犬", Plan: petcat.Enterprise, Quota: petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000}, CreatedAt: noon}, a)
 		b := f.account(t, "shop")
-		for ref, want := range map[string]petcat.Account{"acct_1": a, "Zoo ' 犬": a, "shop": b, "acct_2": b} {
+		c := f.account(t, "Café")
+		for ref, want := range map[string]petcat.Account{"acct_1": a, "Zoo ' 犬": a, "shop": b, "acct_2": b, "ACCT_2": b, "Café": c, "Cafe\u0301": c} {
 			got, err := f.FindAccount(t.Context(), ref)
 			must(t, got, err)
 			wantEqual(t, "found by "+ref, want, got)
 		}
 		wantEqual(t,
-			"listed", []petcat.Account{a, b}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
+			"listed", []petcat.Account{a, b, c}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
 	})
 	t.Run("unknown accounts are not found", func(t *testing.T) {
 		f := start(t, open)
