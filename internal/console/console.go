@@ -129,18 +129,19 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.site.Ser
 // notices returns the notices that are shown after a change.
 func notices() map[string]string {
 	return map[string]string{
-		"account":  "The account was created.",
-		"plan":     "The plan was changed. It applies within a second.",
-		"closed":   "The account was closed, and its keys were revoked.",
-		"disabled": "The key was disabled.",
-		"enabled":  "The key was enabled.",
-		"lifted":   "The ban was lifted.",
-		"category": "The category was created.",
-		"updated":  "The category was changed.",
-		"deleted":  "The category was deleted.",
-		"approved": "The request was approved. The plan applies within a second.",
-		"declined": "The request was declined.",
-		"removed":  "The operator was removed.",
+		"accounts/{account} account":     "The account was created.",
+		"accounts/{account} plan":        "The plan was changed. It applies within a second.",
+		"accounts/{account} closed":      "The account was closed, and its keys were revoked.",
+		"keys/{key} disabled":            "The key was disabled.",
+		"keys/{key} enabled":             "The key was enabled.",
+		"keys/{key} lifted":              "The ban was lifted.",
+		"bans lifted":                    "The ban was lifted.",
+		"categories/{category} category": "The category was created.",
+		"categories/{category} updated":  "The category was changed.",
+		"categories deleted":             "The category was deleted.",
+		"requests approved":              "The request was approved. The plan applies within a second.",
+		"requests declined":              "The request was declined.",
+		"operators removed":              "The operator was removed.",
 	}
 }
 

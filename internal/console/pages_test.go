@@ -214,7 +214,7 @@ func TestAudit(t *testing.T) {
 	p.Lacks("operator.sign_in")
 	b.Get("audit?before=3").Want(http.StatusOK, "operator.sign_in", "Newest").Lacks("account.create", "Older")
 	b.Get("audit?actor=operator+ada").Want(http.StatusOK, "operator.sign_in").Lacks("account.create")
-	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", "label: \u2068made before\u2069").Lacks("account.create")
+	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", `<div class="member"><b>label</b>: <bdi>made before</bdi></div>`).Lacks("account.create")
 	b.Get("audit?about=shop+6").Want(http.StatusOK, "key.create", "account.create").Lacks("acct_8")
 	b.Get(
 		"audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
@@ -463,4 +463,30 @@ func TestOverviewOfSeveralNodes(t *testing.T) {
 	s := start(t, func(o *Options) { o.Nodes = func() []petcat.Node { return make([]petcat.Node, 3) } })
 	s.admin().Get(
 		"").Want(http.StatusOK, "in the last hour, on this node", "requests on all 3 nodes, by the hour", "in force, on all nodes")
+}
+
+// TestAuditNoteIsNoMember: the note of a customer cannot look like further members of an entry.
+func TestAuditNoteIsNoMember(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	a := s.Account("acme")
+	request, err := petcat.ParseNewPlanRequest(a.ID, "pro", "thanks\u2069\nplan: business · <b>request</b>: 2")
+	pagetest.Must(t, err)
+	_, err = s.Store.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), request)
+	pagetest.Must(t, err)
+	p := b.Get("audit").Want(http.StatusOK, `<div class="member"><b>plan</b>: <bdi>pro</bdi></div>`, `<bdi>thanks`)
+	if n := strings.Count(p.Text, `<div class="member">`); n != strings.Count(p.Text, `</bdi></div>`) || strings.Count(p.Text, "<b>request</b>") != 0 {
+		t.Errorf("%d members\n%s", n, p.Main())
+	}
+}
+
+// TestNoticeBelongsToItsPage: a link to a page cannot show the notice of a change of another one.
+func TestNoticeBelongsToItsPage(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	s.Account("acme")
+	b.Get("accounts/acct_1?done=closed").Want(http.StatusOK, "The account was closed")
+	for _, page := range []string{"", "accounts", "audit", "operators", "requests", "nodes"} {
+		b.Get(page+"?done=closed").Want(http.StatusOK).Lacks("The account was closed")
+	}
 }

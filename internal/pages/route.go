@@ -80,6 +80,7 @@ func (s *Site) addForm(f Form) {
 // handle registers a handler for a method and a path, which is below the site's unless it begins
 // with a slash.
 func (s *Site) handle(method, path string, h Handler) {
+	page := path
 	if !strings.HasPrefix(path, "/") {
 		path = s.Path + path
 	}
@@ -96,7 +97,7 @@ func (s *Site) handle(method, path string, h Handler) {
 			return
 		}
 		done := r.Form.Get("done")
-		x.notice = cmp.Or(s.Notices[done], notices[done])
+		x.notice = cmp.Or(s.Notices[page+" "+done], notices[page+" "+done], notices[done])
 		if err := h(x); err != nil {
 			x.fail(err)
 		}

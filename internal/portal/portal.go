@@ -78,8 +78,9 @@ func New(o Options) *Portal {
 			"site": func() string { return "petcat" },
 		},
 		Notices: map[string]string{
-			"edited": "The key was changed.",
-			"asked":  "Your request was sent. This page will show the answer.",
+			"keys/{key} edited": "The key was changed.",
+			Path + " asked":     "Your request was sent. This page will show the answer.",
+			"{$} asked":         "Your request was sent. This page will show the answer.",
 		},
 		CheckHost: p.checkHost,
 		Admit:     p.admit,
