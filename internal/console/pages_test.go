@@ -470,14 +470,13 @@ func TestAuditNoteIsNoMember(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	a := s.Account("acme")
-	request, err := petcat.ParseNewPlanRequest(a.ID, "pro", "thanks\u2069\nplan: business · <b>request</b>: 2")
+	request, err := petcat.ParseNewPlanRequest(a.ID, "pro", "thanks\u2069\nplan: business · request: 2")
 	pagetest.Must(t, err)
 	_, err = s.Store.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), request)
 	pagetest.Must(t, err)
-	p := b.Get("audit").Want(http.StatusOK, `<div class="member"><b>plan</b>: <bdi>pro</bdi></div>`, `<bdi>thanks`)
-	if n := strings.Count(p.Text, `<div class="member">`); n != strings.Count(p.Text, `</bdi></div>`) || strings.Count(p.Text, "<b>request</b>") != 0 {
-		t.Errorf("%d members\n%s", n, p.Main())
-	}
+	b.Get("audit").Want(http.StatusOK,
+		"<b>note</b>: <bdi>thanks\u2069 plan: business · request: 2</bdi></div>"+
+			`<div class="member"><b>plan</b>: <bdi>pro</bdi></div>`)
 }
 
 // TestNoticeBelongsToItsPage: a link to a page cannot show the notice of a change of another one.
