@@ -486,6 +486,6 @@ func TestNoticeBelongsToItsPage(t *testing.T) {
 	s.Account("acme")
 	b.Get("accounts/acct_1?done=closed").Want(http.StatusOK, "The account was closed")
 	for _, page := range []string{"", "accounts", "audit", "operators", "requests", "nodes"} {
-		b.Get(page+"?done=closed").Want(http.StatusOK).Lacks("The account was closed")
+		b.Get(page + "?done=closed").Want(http.StatusOK).Lacks("The account was closed")
 	}
 }

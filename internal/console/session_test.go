@@ -302,3 +302,18 @@ func TestViewer(t *testing.T) {
 		t.Errorf("the key is %+v", again)
 	}
 }
+
+// TestProfiles: only admins get profiles, and none that stop the node or run longer than a response may.
+func TestProfiles(t *testing.T) {
+	s := start(t)
+	viewer := s.viewer()
+	admin := s.admin()
+	for _, path := range []string{"", "heap", "profile?seconds=1", "symbol", "trace?seconds=1"} {
+		viewer.Get("/debug/pprof/"+path).Want(http.StatusForbidden, "viewer")
+	}
+	admin.Get("/debug/pprof/heap?debug=1").Want(http.StatusOK, "heap profile")
+	admin.Get("/debug/pprof/heap?gc=1").Want(http.StatusBadRequest, "leave gc out")
+	for _, seconds := range []string{"31", "0", "-1", "1e9", "x"} {
+		admin.Get("/debug/pprof/profile?seconds="+seconds).Want(http.StatusBadRequest, "Seconds must be from 1 to 30")
+	}
+}
