@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 
+	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/keyring"
@@ -55,6 +56,9 @@ type exchange struct {
 // An exchange is an http.ResponseWriter that records the status and the number of bytes.
 
 func (e *exchange) Header() http.Header { return e.w.Header() }
+
+// SetCode records the code of an error that a page or a document sends; see [web.SetCode].
+func (e *exchange) SetCode(code petcat.Code) { e.Code = code }
 
 // set sets a header. The values of one response share an array.
 func (e *exchange) set(name, value string) {

@@ -37,6 +37,9 @@ func (r *Record) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// SetCode records the code of an error response; see [SetCode].
+func (r *Record) SetCode(code petcat.Code) { r.Code = code }
+
 // Unwrap is for [http.ResponseController].
 func (r *Record) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
@@ -80,7 +83,7 @@ func SetActor(w http.ResponseWriter, actor petcat.Actor) {
 
 // SetCode records the code of an error response.
 func SetCode(w http.ResponseWriter, code petcat.Code) {
-	if r, recorded := w.(*Record); recorded {
-		r.Code = code
+	if r, recorded := w.(interface{ SetCode(code petcat.Code) }); recorded {
+		r.SetCode(code)
 	}
 }
