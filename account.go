@@ -27,6 +27,7 @@ type Account struct {
 	Name      string
 	Plan      Plan
 	Quota     Quota
+	Storage   Storage // the most that it may store
 	CreatedAt time.Time
 	// ClosedAt is zero while the account is open. Closing is permanent, and revokes all
 	// its keys.
@@ -105,7 +106,7 @@ type AccountSummary struct {
 	Keys            int64     // active ones
 	Bans            int64     // active ones
 	UsedAt          time.Time // last use of any of its keys; zero: never
-	Today, Rejected int64     // requests that were admitted today, and rejected
+	Today, Rejected int64     // requests that were allowed today, and rejected
 }
 
 // AccountEdit changes an account. Nil leaves a value as it is.
@@ -115,10 +116,12 @@ type AccountEdit struct {
 }
 
 // PlanEdit changes an account's subscription. What is nil stays as it is, but another plan begins
-// with its own quota.
+// with its own numbers.
 type PlanEdit struct {
 	Plan              *Plan
 	PerMinute, PerDay *int64
+	// MaxCategories and MaxBytes are those of [Storage].
+	MaxCategories, MaxBytes *int64
 }
 
 // Apply returns the account after the change, or an [Error] with [CodeInvalidField].
@@ -129,24 +132,31 @@ func (e AccountEdit) Apply(a Account) (Account, error) {
 	if e.Plan == nil {
 		return a, nil
 	}
-	plan, quota := a.Plan, Quota{}
+	plan, quota, storage := a.Plan, Quota{}, Storage{}
 	if e.Plan.Plan != nil {
 		plan = *e.Plan.Plan
 	}
 	if plan == Enterprise && a.Plan == Enterprise {
-		quota = a.Quota
+		quota, storage = a.Quota, a.Storage
 	}
-	if e.Plan.PerMinute != nil {
-		quota.PerMinute = *e.Plan.PerMinute
+	for _, number := range []struct {
+		edited *int64
+		to     *int64
+	}{
+		{e.Plan.PerMinute, &quota.PerMinute},
+		{e.Plan.PerDay, &quota.PerDay},
+		{e.Plan.MaxCategories, &storage.Categories},
+		{e.Plan.MaxBytes, &storage.Bytes},
+	} {
+		if number.edited != nil {
+			*number.to = *number.edited
+		}
 	}
-	if e.Plan.PerDay != nil {
-		quota.PerDay = *e.Plan.PerDay
-	}
-	s, err := ParseSubscription(string(plan), quota.PerMinute, quota.PerDay)
+	s, err := ParseSubscription(string(plan), quota, storage)
 	if err != nil {
 		return Account{}, err
 	}
-	a.Plan, a.Quota = s.Plan(), s.Quota()
+	a.Plan, a.Quota, a.Storage = s.Plan(), s.Quota(), s.Storage()
 	return a, nil
 }
 
@@ -155,11 +165,17 @@ func EditName(name AccountName) AccountEdit { return AccountEdit{Name: &name} }
 
 // EditPlan returns an edit of an account's subscription.
 func EditPlan(s Subscription) AccountEdit {
-	plan, quota := s.Plan(), s.Quota()
+	plan, quota, storage := s.Plan(), s.Quota(), s.Storage()
 	if plan != Enterprise {
 		return AccountEdit{Plan: &PlanEdit{Plan: &plan}}
 	}
-	return AccountEdit{Plan: &PlanEdit{Plan: &plan, PerMinute: &quota.PerMinute, PerDay: &quota.PerDay}}
+	return AccountEdit{Plan: &PlanEdit{
+		Plan:          &plan,
+		PerMinute:     &quota.PerMinute,
+		PerDay:        &quota.PerDay,
+		MaxCategories: &storage.Categories,
+		MaxBytes:      &storage.Bytes,
+	}}
 }
 
 // AccountStore keeps accounts. Every change commits together with its audit

@@ -129,6 +129,8 @@ type CreateCategory struct {
 	// By is the operator who sent the request; then Account is 0. It is "" for a request of
 	// an account. Only changes by operators are in the audit log.
 	By Actor
+	// Limit is the most that the account may store; zero for an operator.
+	Limit Storage
 }
 
 // CreatedCategory is the result of [CreateCategory].
@@ -146,7 +148,8 @@ type UpdateCategory struct {
 	Patch   CategoryPatch
 	// Expected is the required category before the change; nil for no condition.
 	Expected *Category
-	By       Actor // as in [CreateCategory]
+	By       Actor   // as in [CreateCategory]
+	Limit    Storage // as in [CreateCategory]
 }
 
 // DeleteCategory asks a store to delete a category.
@@ -180,9 +183,14 @@ func NoSuchCategory() *Error {
 type RevisedCategory struct {
 	Category
 	Revision Revision
-	// Deleted is true if the category was deleted in this revision; then only its id is set.
+	Account  AccountID // the creator; 0: an operator
+	// Deleted is true if the category was deleted in this revision; then it has no texts.
 	Deleted bool
 }
+
+// DeletionRetention is how long a store keeps the deletion of a category for readers of changes. Its
+// id is never used again.
+const DeletionRetention = 30 * 24 * time.Hour
 
 // CategoryOrigin is the creator of a category, and the time of its creation.
 type CategoryOrigin struct {
@@ -195,12 +203,12 @@ type CategoryOrigin struct {
 type CategoryStore interface {
 	// CreateCategory stores a category and its idempotency key. When it returns, both are
 	// durable: they survive a crash and a power cut. It returns an [Error] with
-	// [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], or [CodeServiceUnavailable];
-	// after the last one, the category may or may not exist.
+	// [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], [CodeStorageLimitReached], or
+	// [CodeServiceUnavailable]; after the last one, the category may or may not exist.
 	CreateCategory(ctx context.Context, c CreateCategory) (CreatedCategory, error)
 
 	// UpdateCategory changes a category durably and returns it. It returns an [Error] with
-	// [CodeNotFound], [CodeForbidden], [CodePreconditionFailed], or
+	// [CodeNotFound], [CodeForbidden], [CodePreconditionFailed], [CodeStorageLimitReached], or
 	// [CodeServiceUnavailable]. If [ErrOutcomeUnknown] is in the chain of the last one, the
 	// change may or may not have been made.
 	UpdateCategory(ctx context.Context, u UpdateCategory) (Category, error)

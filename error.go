@@ -25,10 +25,11 @@ const (
 	CodeDisabledAPIKey Code = "disabled_api_key"
 
 	// 403, 404, 405, 408
-	CodeForbidden        Code = "forbidden" // the key is valid, but may not do this
-	CodeNotFound         Code = "not_found"
-	CodeMethodNotAllowed Code = "method_not_allowed"
-	CodeRequestTimeout   Code = "request_timeout" // the body did not arrive in time
+	CodeForbidden           Code = "forbidden"             // the key is valid, but may not do this
+	CodeStorageLimitReached Code = "storage_limit_reached" // the account or the service has no room
+	CodeNotFound            Code = "not_found"
+	CodeMethodNotAllowed    Code = "method_not_allowed"
+	CodeRequestTimeout      Code = "request_timeout" // the body did not arrive in time
 
 	// 409, 410, 412, 413, 415, 422
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"

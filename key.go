@@ -90,9 +90,8 @@ type KeyTerms struct {
 // MaxKeyLabel is the maximum length of a label, in characters.
 const MaxKeyLabel = 200
 
-// check returns an [Error] with [CodeInvalidField] for an invalid label, or an expiry that is
-// not after now.
-func (t KeyTerms) check(now time.Time) error {
+// checkKeyLabel returns an [Error] with [CodeInvalidField] for an invalid label.
+func checkKeyLabel(text string) error {
 	label := textRule{
 		field:    "label",
 		called:   "the label",
@@ -100,10 +99,7 @@ func (t KeyTerms) check(now time.Time) error {
 		blank:    true,
 		distinct: true,
 	}
-	if err := label.check(t.Label); err != nil {
-		return err
-	}
-	return CheckExpiry(t.ExpiresAt, now)
+	return label.check(text)
 }
 
 // MinLife is how far an expiry must be in the future. A shorter life is a mistake: nobody could use the
@@ -112,10 +108,10 @@ const MinLife = time.Minute
 
 // CheckExpiry returns an [Error] with [CodeInvalidField] unless an expiry is zero or at least [MinLife]
 // after now.
-func CheckExpiry(end, now time.Time) error {
-	if !end.IsZero() && end.Before(now.Add(MinLife)) {
+func CheckExpiry(expiry, now time.Time) error {
+	if !expiry.IsZero() && expiry.Before(now.Add(MinLife)) {
 		return Errorf(CodeInvalidField, "the expiry must be at least a minute in the future (got %s)",
-			end.UTC().Format(time.RFC3339))
+			expiry.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -134,9 +130,9 @@ type NewKey struct {
 }
 
 // NewKey returns a new key of an account, and its secret. It returns an [Error] with
-// [CodeInvalidField] for an invalid label, or an expiry that is not after now.
-func (g KeyGenerator) NewKey(account AccountID, terms KeyTerms, now time.Time) (NewKey, Secret, error) {
-	if err := terms.check(now); err != nil {
+// [CodeInvalidField] for an invalid label.
+func (g KeyGenerator) NewKey(account AccountID, terms KeyTerms) (NewKey, Secret, error) {
+	if err := checkKeyLabel(terms.Label); err != nil {
 		return NewKey{}, Secret{}, err
 	}
 	generated, err := GenerateKey(g.Environment, g.Random)
@@ -146,11 +142,22 @@ func (g KeyGenerator) NewKey(account AccountID, terms KeyTerms, now time.Time) (
 // Account returns the account of the key.
 func (n NewKey) Account() AccountID { return n.account }
 
-// Terms returns the terms of the key.
-func (n NewKey) Terms() KeyTerms { return n.terms }
-
 // Generated returns the secret with its hash and hint.
 func (n NewKey) Generated() GeneratedKey { return n.generated }
+
+// Apply returns the key, without its id, as it is created at now. If its expiry is not after now, Apply
+// returns an [Error] with [CodeInvalidField]. A repeated request is not checked again: see [Result].
+func (n NewKey) Apply(now time.Time) (Key, error) {
+	k := Key{
+		Account:   n.account,
+		Label:     n.terms.Label,
+		Hint:      n.generated.Hint,
+		ReadOnly:  n.terms.ReadOnly,
+		CreatedAt: now,
+		ExpiresAt: n.terms.ExpiresAt,
+	}
+	return k, CheckExpiry(k.ExpiresAt, now)
+}
 
 // KeyQuery selects a page of keys, newest first.
 type KeyQuery struct {
@@ -169,7 +176,8 @@ const MaxCustomerKeys = 100
 // reaches the servers as an [AccessChange].
 type KeyStore interface {
 	// CreateKey returns an [Error] with [CodeNotFound] if there is no such account, and with
-	// [CodeInvalidField] if it is closed, or if its customer already has [MaxCustomerKeys].
+	// [CodeInvalidField] if it is closed, if its customer already has [MaxCustomerKeys], or if the key
+	// would have expired.
 	CreateKey(ctx context.Context, by Author, k NewKey) (Result[Key], error)
 	// FindKey returns an [Error] with [CodeNotFound] if there is no such key.
 	FindKey(ctx context.Context, id KeyID) (Key, error)

@@ -39,22 +39,20 @@ type KeyEdit struct {
 	expiresAt *time.Time
 }
 
-// ParseKeyEdit validates a label and an expiry as [KeyGenerator.NewKey] does; nil leaves them
+// ParseKeyEdit validates a label as [KeyGenerator.NewKey] does. A label or expiry of nil stays
 // unchanged.
-func ParseKeyEdit(label *string, expiresAt *time.Time, now time.Time) (KeyEdit, error) {
-	var terms KeyTerms
+func ParseKeyEdit(label *string, expiresAt *time.Time) (KeyEdit, error) {
 	if label != nil {
-		terms.Label = *label
+		if err := checkKeyLabel(*label); err != nil {
+			return KeyEdit{}, err
+		}
 	}
-	if expiresAt != nil {
-		terms.ExpiresAt = *expiresAt
-	}
-	return KeyEdit{label: label, expiresAt: expiresAt}, terms.check(now)
+	return KeyEdit{label: label, expiresAt: expiresAt}, nil
 }
 
 // Apply returns the key after a change by an actor at now. It returns an [Error] with
-// [CodeInvalidField] for a revoked key, and for an expiry that would revive a key or extend the
-// overlap of a replaced one. Only operators extend an expired key.
+// [CodeInvalidField] for a revoked key, and for an expiry that is not after now, or that would revive a
+// key or extend the overlap of a replaced one. Only operators extend an expired key.
 func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	if err := k.checkNotRevoked(); err != nil {
 		return Key{}, err
@@ -65,11 +63,14 @@ func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	if e.expiresAt == nil {
 		return k, nil
 	}
-	end := e.expiresAt.UTC().Truncate(time.Millisecond)
-	if err := k.checkNewExpiry(end, by, now); err != nil {
+	if err := CheckExpiry(*e.expiresAt, now); err != nil {
 		return Key{}, err
 	}
-	k.ExpiresAt = end
+	expiry := e.expiresAt.UTC().Truncate(time.Millisecond)
+	if err := k.checkNewExpiry(expiry, by, now); err != nil {
+		return Key{}, err
+	}
+	k.ExpiresAt = expiry
 	return k, nil
 }
 
@@ -83,11 +84,11 @@ func (k Key) checkNotRevoked() error {
 
 // checkNewExpiry returns an [Error] with [CodeInvalidField] unless an actor may give a key, which is
 // not revoked, another expiry; zero: never.
-func (k Key) checkNewExpiry(end time.Time, by Actor, now time.Time) error {
+func (k Key) checkNewExpiry(expiry time.Time, by Actor, now time.Time) error {
 	switch {
-	case end.Equal(k.ExpiresAt):
+	case expiry.Equal(k.ExpiresAt):
 		return nil
-	case k.Successor != 0 && (end.IsZero() || end.After(k.ExpiresAt)):
+	case k.Successor != 0 && (expiry.IsZero() || expiry.After(k.ExpiresAt)):
 		return Errorf(CodeInvalidField, "the key %s was replaced by %s, and its overlap can only be shortened",
 			k.ID, k.Successor)
 	case k.State(now) == KeyExpired && by == k.Account.Actor():

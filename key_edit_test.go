@@ -51,7 +51,7 @@ func TestKeyAction(t *testing.T) {
 
 func keyEdit(t *testing.T, label *string, expiresAt *time.Time) petcat.KeyEdit {
 	t.Helper()
-	e, err := petcat.ParseKeyEdit(label, expiresAt, noon)
+	e, err := petcat.ParseKeyEdit(label, expiresAt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,8 +143,8 @@ func TestKeyEditLabel(t *testing.T) {
 	_, err := edit.Apply(petcat.Key{RevokedAt: past}, "operator ada", noon)
 	wantCode(t, err, petcat.CodeInvalidField)
 	long := strings.Repeat("é", 201)
-	_, err = petcat.ParseKeyEdit(&long, nil, noon)
+	_, err = petcat.ParseKeyEdit(&long, nil)
 	wantCode(t, err, petcat.CodeInvalidField)
-	_, err = petcat.ParseKeyEdit(nil, &noon, noon)
+	_, err = keyEdit(t, nil, &noon).Apply(petcat.Key{ID: 1}, "operator ada", noon)
 	wantCode(t, err, petcat.CodeInvalidField)
 }

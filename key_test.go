@@ -44,7 +44,7 @@ func TestNewKey(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		terms petcat.KeyTerms
-		code  petcat.Code
+		code  petcat.Code // of NewKey or Apply
 	}{
 		{"never expires, no label", petcat.KeyTerms{}, ""},
 		{"read-only", petcat.KeyTerms{ReadOnly: true}, ""},
@@ -57,13 +57,23 @@ func TestNewKey(t *testing.T) {
 		{"expires now", petcat.KeyTerms{ExpiresAt: noon}, petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k, secret, err := generator.NewKey(5, c.terms, noon)
-			wantCode(t, err, c.code)
+			n, secret, err := generator.NewKey(5, c.terms)
 			if err != nil {
+				wantCode(t, err, c.code)
 				return
 			}
-			if k.Account() != 5 || k.Terms() != c.terms || k.Generated().Hash != petcat.HashKey(secret.Reveal()) {
-				t.Errorf("%d %+v", k.Account(), k.Terms())
+			got, err := n.Apply(noon)
+			wantCode(t, err, c.code)
+			want := petcat.Key{
+				Account:   5,
+				Label:     c.terms.Label,
+				Hint:      n.Generated().Hint,
+				ReadOnly:  c.terms.ReadOnly,
+				CreatedAt: noon,
+				ExpiresAt: c.terms.ExpiresAt,
+			}
+			if got != want || n.Account() != 5 || n.Generated().Hash != petcat.HashKey(secret.Reveal()) {
+				t.Errorf("%+v, want %+v", got, want)
 			}
 		})
 	}

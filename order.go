@@ -59,6 +59,8 @@ type CreateOrder struct {
 	New     NewOrder
 	// IdempotencyKey is "" if the caller sent none.
 	IdempotencyKey IdempotencyKey
+	// Limit is the most that the account may store; zero for no limit.
+	Limit Storage
 }
 
 // CreatedOrder is the result of [CreateOrder].

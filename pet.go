@@ -60,6 +60,8 @@ type CreatePet struct {
 	New     NewPet
 	// IdempotencyKey is "" if the caller sent none.
 	IdempotencyKey IdempotencyKey
+	// Limit is the most that the account may store; zero for no limit.
+	Limit Storage
 }
 
 // CreatedPet is the result of [CreatePet].

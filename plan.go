@@ -1,6 +1,9 @@
 package petcat
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Plan is a level of service.
 type Plan string
@@ -42,38 +45,54 @@ func (p Plan) Quota() (q Quota, ok bool) {
 	}
 }
 
-// Subscription is a plan with the quota of one account. Only [ParseSubscription] makes a valid
-// one.
+// Storage returns the most that an account on the plan may store. For Enterprise it is the default,
+// because the numbers are agreed with each account.
+func (p Plan) Storage() Storage {
+	switch p {
+	case Free:
+		return Storage{Categories: 10_000, Bytes: 2 << 20}
+	case Pro:
+		return Storage{Categories: 100_000, Bytes: 20 << 20}
+	default:
+		return Storage{Categories: 500_000, Bytes: 100 << 20}
+	}
+}
+
+// Subscription is a plan with the quota and the storage of one account. Only [ParseSubscription]
+// makes a valid one.
 type Subscription struct {
-	plan  Plan
-	quota Quota
+	plan    Plan
+	quota   Quota
+	storage Storage
 }
 
 // ParseSubscription validates a plan's name and numbers; 0 means that a number was not given.
-// Enterprise needs both numbers, other plans reject them. It returns an [Error] with
-// [CodeMissingField] or [CodeInvalidField].
-func ParseSubscription(plan string, perMinute, perDay int64) (Subscription, error) {
+// Enterprise needs both quotas, and has the storage of the Business plan unless it is given. Other
+// plans reject numbers. It returns an [Error] with [CodeMissingField] or [CodeInvalidField].
+func ParseSubscription(plan string, quota Quota, storage Storage) (Subscription, error) {
 	p := Plan(strings.ToLower(plan))
 	switch p {
 	case Free, Pro, Business:
-		if perMinute != 0 || perDay != 0 {
+		if quota != (Quota{}) || storage != (Storage{}) {
 			return Subscription{}, Errorf(CodeInvalidField,
-				"the %s plan has published quotas; leave out the numbers, or choose the enterprise plan", p)
+				"the %s plan has published numbers; leave out the numbers, or choose the enterprise plan", p)
 		}
-		q, _ := p.Quota()
-		return Subscription{plan: p, quota: q}, nil
+		quota, _ = p.Quota()
+		return Subscription{plan: p, quota: quota, storage: p.Storage()}, nil
 	case Enterprise:
-		if perMinute == 0 || perDay == 0 {
+		if quota.PerMinute == 0 || quota.PerDay == 0 {
 			return Subscription{}, Errorf(CodeMissingField,
 				"the enterprise plan needs both numbers: per minute and per day")
 		}
-		for _, n := range []int64{perMinute, perDay} {
+		storage.Categories = cmp.Or(storage.Categories, p.Storage().Categories)
+		storage.Bytes = cmp.Or(storage.Bytes, p.Storage().Bytes)
+		for _, n := range []int64{quota.PerMinute, quota.PerDay, storage.Categories, storage.Bytes} {
 			if n < 1 || n > MaxQuota {
 				return Subscription{}, Errorf(CodeInvalidField,
-					"a quota must be from 1 to %d (got %d)", int64(MaxQuota), n)
+					"the numbers of a plan must be from 1 to %d (got %d)", int64(MaxQuota), n)
 			}
 		}
-		return Subscription{plan: p, quota: Quota{PerMinute: perMinute, PerDay: perDay}}, nil
+		return Subscription{plan: p, quota: quota, storage: storage}, nil
 	case "":
 		return Subscription{}, Errorf(CodeMissingField, "a plan is required: free, pro, business or enterprise")
 	default:
@@ -87,3 +106,6 @@ func (s Subscription) Plan() Plan { return s.plan }
 
 // Quota returns the quota.
 func (s Subscription) Quota() Quota { return s.quota }
+
+// Storage returns the most that the account may store.
+func (s Subscription) Storage() Storage { return s.storage }

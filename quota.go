@@ -71,9 +71,9 @@ type QuotaCount struct {
 	Newest Revision
 }
 
-// ErrAccountHeld is the error for an account that another call locked for too long. Nothing was
-// charged.
-var ErrAccountHeld = errors.New("an account is held by another call")
+// ErrAccountHeld is the error for an account that another call, or another session of the database,
+// locked for too long. Nothing was charged.
+var ErrAccountHeld = errors.New("nothing was charged, because of a lock")
 
 // QuotaStore counts the requests of all nodes.
 type QuotaStore interface {

@@ -27,7 +27,7 @@ func ErrLinkInvalid() *Error {
 
 // ErrNotSignedIn is the error for a browser without a session, or with an expired one.
 func ErrNotSignedIn() *Error {
-	return Errorf(CodeNotFound, "you are not signed in, or your session has ended; sign in with a new link")
+	return Errorf(CodeNotFound, "you are not signed in, or your session has expired; sign in with a new link")
 }
 
 // Realm is a set of pages with its own links and sessions.
@@ -71,8 +71,8 @@ func (s Subject) Actor() Actor {
 
 // Link is a one-time link that signs in a subject, without its token.
 type Link struct {
-	Of     Subject
-	EndsAt time.Time
+	Of        Subject
+	ExpiresAt time.Time
 }
 
 // Session is a browser that is signed in to a realm.
@@ -87,8 +87,8 @@ type Session struct {
 // Subject returns the operator or account that is signed in.
 func (s Session) Subject() Subject { return Subject{Operator: s.Operator, Account: s.Account.ID} }
 
-// Ended reports whether the session has ended.
-func (s Session) Ended(now time.Time) bool {
+// Expired reports whether the session has expired.
+func (s Session) Expired(now time.Time) bool {
 	if s.Subject().Realm() == AccountRealm {
 		return !now.Before(s.SeenAt.Add(CustomerIdle))
 	}
@@ -108,7 +108,7 @@ type SessionStore interface {
 	// SignIn consumes a link of the realm and starts a session, together with an audit entry.
 	// It returns an [Error] with [CodeNotFound] if the link is invalid, used or expired.
 	SignIn(ctx context.Context, realm Realm, link, session TokenHash) (Session, error)
-	// FindSession returns a session of the realm that has not ended, or an [Error] with
+	// FindSession returns a session of the realm that has not expired, or an [Error] with
 	// [CodeNotFound].
 	FindSession(ctx context.Context, realm Realm, session TokenHash) (Session, error)
 	// TouchSession records that a session was used now.

@@ -12,12 +12,12 @@ func TestSessionEnds(t *testing.T) {
 	for after, want := range map[time.Duration]bool{
 		0: false, time.Hour + petcat.SessionIdle - 1: false, time.Hour + petcat.SessionIdle: true,
 	} {
-		if got := s.Ended(noon.Add(after)); got != want {
-			t.Errorf("after %s: ended %v", after, got)
+		if got := s.Expired(noon.Add(after)); got != want {
+			t.Errorf("after %s: expired %v", after, got)
 		}
 	}
 	s.SeenAt = noon.Add(petcat.SessionLife - time.Minute)
-	if s.Ended(noon.Add(petcat.SessionLife-1)) || !s.Ended(noon.Add(petcat.SessionLife)) {
+	if s.Expired(noon.Add(petcat.SessionLife-1)) || !s.Expired(noon.Add(petcat.SessionLife)) {
 		t.Error("a session in use does not end after SessionLife")
 	}
 	if s.Stale(s.SeenAt.Add(petcat.SessionTouch-1)) || !s.Stale(s.SeenAt.Add(petcat.SessionTouch)) {

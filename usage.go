@@ -8,7 +8,7 @@ import (
 // UsageCounts are counts of requests by outcome. Each request of an account is in Requests or in
 // one of the rejections, unless it was free, or failed before it was charged.
 type UsageCounts struct {
-	Requests       int64 // admitted: charged to the account's quotas
+	Requests       int64 // allowed: charged to the account's quotas
 	MinuteRejected int64 // 429 rate_limit_exceeded
 	DayRejected    int64 // 429 daily_quota_exceeded
 	BanRejected    int64 // 429 key_banned
@@ -120,17 +120,18 @@ type UsagePeriod struct {
 	Begin time.Time
 	UsageCounts
 
-	// Incomplete is true if a node was killed in the period, so that requests may be missing;
-	// see UsageGap.
+	// Incomplete is true if requests of the period may be missing; see UsageGap.
 	Incomplete bool
 }
 
-// UsageGap is a gap in the history because a node was killed: requests that it answered after
-// From may be missing. From is less than a second before its end, or more if it had no requests
-// or the store was unavailable. At Until, the kill was detected. A node that was only cut off
-// from the store may have answered requests after that.
+// UsageGap is a gap in the history because a node was killed, or because a failover or a restore
+// lost batches of the node: requests that it answered after From may be missing.
+//
+// From is about a second before a kill, or more if the node had no requests or the store was
+// unavailable. At Until, the kill was detected. A node that was only cut off from the store may have
+// answered requests after that. Lost batches are from before Until.
 type UsageGap struct {
-	Node        string
+	Node        string // of lost batches: with / and the number of the last batch that was kept
 	From, Until time.Time
 }
 
@@ -165,7 +166,7 @@ type UsageBatch struct {
 	Node       string    // unique to a process
 	Number     int64     // of the node's batches, from 1
 	SeenAt     time.Time // earlier counts of the node are in this batch or an earlier one
-	Ended      bool      // this is the node's last batch
+	Stopped    bool      // this is the node's last batch
 	Counts     []UsageCount
 	Keys       []KeyUse
 	Rejections []Rejection
@@ -196,7 +197,7 @@ type UsageStore interface {
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
 	// TopAccounts returns the accounts that a TopQuery selects, largest first.
 	TopAccounts(ctx context.Context, q TopQuery) ([]AccountUsage, error)
-	// DayUsed returns the stored number of admitted requests of an account on a day. Days
+	// DayUsed returns the stored number of allowed requests of an account on a day. Days
 	// are numbered by [Day].Index.
 	DayUsed(ctx context.Context, account AccountID, day int64) (int64, error)
 	// Rejections returns the newest rejections and failures of an account, newest first,

@@ -68,7 +68,8 @@ func groupNames() string {
 func run(ctx context.Context) (err error) {
 	b := &bench{rounds: 5, duration: 3 * time.Second}
 	only := flag.String("only", "", "run only one `group`: "+groupNames())
-	flag.BoolVar(&b.quick, "quick", false, "run two one-second rounds with a tenth of the data: a smoke test, the numbers are noise")
+	flag.BoolVar(&b.quick, "quick", false,
+		"run two one-second rounds with a tenth of the data: a smoke test, the numbers are noise")
 	flag.Parse()
 	selected := groups
 	if *only != "" {
@@ -122,7 +123,8 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.root, err = filepath.Abs(".."); err != nil {
 		return err
 	}
-	if out, err := exec.CommandContext(ctx, filepath.Join(b.root, "scripts", "need"), "wrk wrk", "postgresql").CombinedOutput(); err != nil {
+	need := filepath.Join(b.root, "scripts", "need")
+	if out, err := exec.CommandContext(ctx, need, "wrk wrk", "postgresql").CombinedOutput(); err != nil {
 		return fmt.Errorf("%s", strings.TrimSpace(string(out)))
 	}
 	if b.work, err = os.MkdirTemp("", "petcat-bench-"); err != nil {
@@ -132,12 +134,23 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if err := os.Chmod(b.work, 0o711); err != nil { //nolint:gosec // see above
 		return err
 	}
-	revision, _ := exec.CommandContext(ctx, "git", "-C", b.root, "describe", "--always", "--dirty").Output() // empty outside a Git repository
+	// The output is empty outside a Git repository.
+	revision, _ := exec.CommandContext(ctx, "git", "-C", b.root, "describe", "--always", "--dirty").Output()
 	b.revision = strings.TrimSpace(string(revision))
 	say("== building petcat, the bare server and PocketBase (takes minutes the first time)")
-	for name, dir := range map[string]string{"petcat": "cmd/petcat", "bare": "bench/bare", "pocketbase": "bench/pocketbase"} {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+b.revision, "-o", b.program(name), ".")
-		cmd.Dir, cmd.Env = filepath.Join(b.root, dir), append(os.Environ(), "CGO_ENABLED=0")
+	for name, dir := range map[string]string{
+		"petcat":     "cmd/petcat",
+		"bare":       "bench/bare",
+		"pocketbase": "bench/pocketbase",
+	} {
+		cmd := exec.CommandContext(ctx, "go", "build",
+			"-trimpath",
+			"-ldflags", "-s -w -X main.version="+b.revision,
+			"-o", b.program(name),
+			".",
+		)
+		cmd.Dir = filepath.Join(b.root, dir)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return errors.Join(fmt.Errorf("build %s: %w: %s", name, err, out), os.RemoveAll(b.work))
 		}

@@ -27,7 +27,10 @@ func (b *bench) decisions(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	all, err := b.interleave(ctx, s.subject("several nodes: decisions, 1,000 accounts"), db.pgbench("SELECT 1", "SELECT 1"))
+	all, err := b.interleave(ctx,
+		s.subject("several nodes: decisions, 1,000 accounts"),
+		db.pgbench("SELECT 1", "SELECT 1"),
+	)
 	if err != nil {
 		return err
 	}
@@ -102,9 +105,9 @@ func (s *senders) close() {
 
 func (s *senders) subject(name string) subject { return subject{name, "/s", s.run} }
 
-// run sends requests for d and returns the rate of requests that PostgreSQL admitted.
+// run sends requests for d and returns the rate of requests that PostgreSQL allowed.
 func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
-	var admitted atomic.Int64
+	var allowed atomic.Int64
 	var failed atomic.Pointer[error]
 	var all sync.WaitGroup
 	local := s.local()
@@ -115,18 +118,20 @@ func (s *senders) run(ctx context.Context, d time.Duration) (float64, error) {
 			for time.Since(begun) < d {
 				id := rand.IntN(s.accounts) + 1
 				got, err := l.Spend(ctx, ratelimit.Charge{
-					Account: petcat.AccountID(id), Key: petcat.KeyID(id), Quota: petcat.Quota{PerMinute: 1e12, PerDay: 1e12},
+					Account: petcat.AccountID(id),
+					Key:     petcat.KeyID(id),
+					Quota:   petcat.Quota{PerMinute: 1e12, PerDay: 1e12},
 				})
 				if err != nil {
 					failed.Store(&err)
 				} else if got.Outcome == ratelimit.Allowed {
-					admitted.Add(1)
+					allowed.Add(1)
 				}
 			}
 		})
 	}
 	all.Wait()
-	n := admitted.Load() - (s.local() - local)
+	n := allowed.Load() - (s.local() - local)
 	if err := failed.Load(); err != nil {
 		say("   some requests failed, for example: %v", *err)
 	}
@@ -153,7 +158,10 @@ func (b *bench) nodesList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := b.interleave(ctx, b.wrk("several nodes: list of 10", n.list()), b.wrk("list of 10, one node on SQLite", one.list()))
+	all, err := b.interleave(ctx,
+		b.wrk("several nodes: list of 10", n.list()),
+		b.wrk("list of 10, one node on SQLite", one.list()),
+	)
 	if err != nil {
 		return err
 	}
@@ -199,8 +207,13 @@ func (b *bench) nodesCreate(ctx context.Context) error {
 	if _, err := db.conn.Exec(ctx, insertTable); err != nil {
 		return err
 	}
-	insert := fmt.Sprintf("INSERT INTO bare (name, description, account_id, created_at) VALUES ('Dogs 1', '%s', 1, 1800000000000)", description)
-	all, err := b.interleave(ctx, b.wrk("several nodes: durable POST", n.create()), db.pgbench("inserts of one row", insert))
+	insert := fmt.Sprintf(
+		"INSERT INTO bare (name, description, account_id, created_at) VALUES ('Dogs 1', '%s', 1, 1800000000000)",
+		description)
+	all, err := b.interleave(ctx,
+		b.wrk("several nodes: durable POST", n.create()),
+		db.pgbench("inserts of one row", insert),
+	)
 	if err != nil {
 		return err
 	}

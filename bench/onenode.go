@@ -43,12 +43,16 @@ func (b *bench) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.compare(ctx, "durable POST", n.create(), 0.55, 8, func(p *pocketBase) request { return p.create(n.create().body) })
+	theirs := func(p *pocketBase) request { return p.create(n.create().body) }
+	return b.compare(ctx, "durable POST", n.create(), 0.55, 8, theirs)
 }
 
 // compare compares a request to petcat with the same request to the bare server, and then with
 // its equivalent to PocketBase, which keeps using the CPU for a while after the last request.
-func (b *bench) compare(ctx context.Context, what string, ours request, ofBare, ofPocketBase float64, theirs func(*pocketBase) request) error {
+func (b *bench) compare(
+	ctx context.Context, what string, ours request,
+	ofBare, ofPocketBase float64, theirs func(*pocketBase) request,
+) error {
 	bare, err := b.bare(ctx, ours)
 	if err != nil {
 		return err
@@ -103,7 +107,8 @@ func (b *bench) sizes(ctx context.Context) error {
 // starts measures the time until petcat is ready, and its memory at that moment.
 func (b *bench) starts(ctx context.Context) error {
 	categories, keys, most := b.many(1_000_000), b.many(100_000), b.many(1_000_000)
-	large := fmt.Sprintf("start with %s categories, %s keys", format(float64(categories), ""), format(float64(keys), ""))
+	large := fmt.Sprintf("start with %s categories, %s keys",
+		format(float64(categories), ""), format(float64(keys), ""))
 	manyKeys := fmt.Sprintf("start with %s keys", format(float64(most), ""))
 	var subjects []subject
 	var memory series
@@ -136,7 +141,12 @@ func (b *bench) starts(ctx context.Context) error {
 	b.report.value(large+": ready", "s", median(all[0].values), atMost(2))
 	b.report.value(large+": resident memory", "MiB", median(memory.values), atMost(350))
 	b.report.value(manyKeys+": ready, beyond a start without any", "s", more, atMost(3))
-	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", "^BenchmarkLoad$", "-benchtime", "1x", "./internal/keyring")
+	cmd := exec.CommandContext(ctx, "go", "test",
+		"-run", "^$",
+		"-bench", "^BenchmarkLoad$",
+		"-benchtime", "1x",
+		"./internal/keyring",
+	)
 	cmd.Dir = b.root
 	heap, err := output(cmd, number(`([\d.]+) MB\b`))
 	if err == nil {

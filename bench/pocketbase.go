@@ -29,13 +29,18 @@ func (b *bench) pocketBase(ctx context.Context, categories int) (*pocketBase, er
 		return nil, err
 	}
 	program, data := b.program("pocketbase"), "--dir="+filepath.Join(dir, "pb_data")
-	if out, err := exec.CommandContext(ctx, program, "superuser", "upsert", adminName, password, data).CombinedOutput(); err != nil {
+	out, err := exec.CommandContext(ctx, program, "superuser", "upsert", adminName, password, data).CombinedOutput()
+	if err != nil {
 		return nil, fmt.Errorf("pocketbase: create a superuser: %w: %s", err, out)
 	}
 	address := freeAddress()
 	url := "http://" + address
 	p, err := b.start(ctx, launch{
-		dir: dir, path: program, args: []string{"serve", "--http=" + address, data}, url: url, ready: responds(ctx, url+"/api/health", 200),
+		dir:   dir,
+		path:  program,
+		args:  []string{"serve", "--http=" + address, data},
+		url:   url,
+		ready: responds(ctx, url+"/api/health", 200),
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +64,11 @@ func (p *pocketBase) setUp(ctx context.Context, categories int) error {
 				{"name": "description", "type": "text", "max": 10000},
 			},
 		}},
-		{"/api/collections/users/records", object{"email": userName, "password": password, "passwordConfirm": password}},
+		{"/api/collections/users/records", object{
+			"email":           userName,
+			"password":        password,
+			"passwordConfirm": password,
+		}},
 		{"/api/collections/users/auth-with-password", object{"identity": userName, "password": password}},
 	}
 	for _, s := range steps {
@@ -93,5 +102,10 @@ func (p *pocketBase) create(body string) request { return p.post(records, body) 
 
 // list requests all categories on one page.
 func (p *pocketBase) list(categories int) request {
-	return request{method: "GET", url: fmt.Sprintf("%s%s?perPage=%d", p.url, records, categories), header: p.header, status: 200}
+	return request{
+		method: "GET",
+		url:    fmt.Sprintf("%s%s?perPage=%d", p.url, records, categories),
+		header: p.header,
+		status: 200,
+	}
 }

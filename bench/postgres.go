@@ -86,7 +86,8 @@ func unprivileged(dir string) (*syscall.Credential, error) {
 	}
 	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2, os.Chown(dir, int(uid), int(gid)))
+	err = errors.Join(err1, err2, os.Chown(dir, int(uid), int(gid)))
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, err
 }
 
 // pgbench returns a subject that repeats a prepared statement on 64 connections.
@@ -96,8 +97,15 @@ func (p *postgresServer) pgbench(name, statement string) subject {
 		if err := os.WriteFile(script, []byte(statement+"\n"), 0o600); err != nil {
 			return 0, err
 		}
-		cmd := exec.CommandContext(ctx, filepath.Join(p.programs, "pgbench"), "--no-vacuum", "--protocol=prepared",
-			"--client="+strconv.Itoa(connections), "--jobs=2", fmt.Sprintf("--time=%.0f", d.Seconds()), "--file="+script, p.url)
+		cmd := exec.CommandContext(ctx, filepath.Join(p.programs, "pgbench"),
+			"--no-vacuum",
+			"--protocol=prepared",
+			"--client="+strconv.Itoa(connections),
+			"--jobs=2",
+			fmt.Sprintf("--time=%.0f", d.Seconds()),
+			"--file="+script,
+			p.url,
+		)
 		return output(cmd, number(`tps = ([\d.]+)`))
 	}}
 }

@@ -17,7 +17,7 @@ type process struct {
 	url     string        // without a slash at the end
 	readyIn time.Duration // from its start
 	cmd     *exec.Cmd
-	done    chan struct{} // closed when the process has ended
+	done    chan struct{} // closed when the process has exited
 }
 
 // launch describes a server to start. Its output goes to a log file in the directory.
@@ -49,7 +49,7 @@ func (b *bench) start(ctx context.Context, l launch) (*process, error) {
 		return nil, err
 	}
 	go func() {
-		_ = p.cmd.Wait() // the log says why it ended
+		_ = p.cmd.Wait() // the log says why it exited
 		close(p.done)
 	}()
 	b.running = append(b.running, p)

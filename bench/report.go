@@ -67,7 +67,10 @@ func (r *report) compare(what string, ours series, yardstick string, theirs seri
 		ratios[i] = ours.values[i] / theirs.values[i]
 	}
 	ratio := median(ratios)
-	r.rows = append(r.rows, row{what, ours.unit, median(ours.values), yardstick, median(theirs.values), ratio, f, f.met(ratio)})
+	r.rows = append(r.rows, row{
+		what, ours.unit, median(ours.values), yardstick, median(theirs.values),
+		ratio, f, f.met(ratio),
+	})
 }
 
 // value adds a row whose value must meet the figure.
@@ -105,7 +108,14 @@ func format(value float64, unit string) string {
 func (r report) table() [][]string {
 	lines := [][]string{{"what", "measured", "yardstick", "ratio", "figure", "met"}}
 	for _, row := range r.rows {
-		line := []string{row.what, format(row.measured, row.unit), "", "", fmt.Sprintf("%s %g", row.figure.words, row.figure.bound), row.met}
+		line := []string{
+			row.what,
+			format(row.measured, row.unit),
+			"",
+			"",
+			fmt.Sprintf("%s %g", row.figure.words, row.figure.bound),
+			row.met,
+		}
 		switch {
 		case row.figure.words == "": // its group failed
 			line[1], line[4] = "", ""
@@ -152,7 +162,8 @@ func (b *bench) about(ctx context.Context) string {
 	programs, _ := postgresPrograms() // prepare has checked it
 	version, _ := exec.CommandContext(ctx, filepath.Join(programs, "postgres"), "--version").Output()
 	disk, _ := exec.CommandContext(ctx, "stat", "--file-system", "--format=%T", b.work).Output()
-	text := fmt.Sprintf("Revision %s, %s, %s, PocketBase %s. Machine: %s, %d cores, kernel %s, databases on %s. %d rounds of %s, in turns; medians.",
+	text := fmt.Sprintf("Revision %s, %s, %s, PocketBase %s. "+
+		"Machine: %s, %d cores, kernel %s, databases on %s. %d rounds of %s, in turns; medians.",
 		b.revision, runtime.Version(), strings.TrimSpace(string(version)),
 		find("pocketbase/go.mod", `pocketbase/pocketbase (v\S+)`),
 		find("/proc/cpuinfo", `model name\s*: (.*)`), runtime.NumCPU(),
@@ -169,7 +180,9 @@ func (r report) write(dir, about string) error {
 		return err
 	}
 	date := time.Now().UTC().Format(time.DateOnly)
-	page := fmt.Sprintf("# Benchmarks of %s\n\n%s\n\n## Figures\n\n%s\n## Rounds\n\n%s", date, about, markdown(r.table()), markdown(r.rounds()))
+	page := fmt.Sprintf(
+		"# Benchmarks of %s\n\n%s\n\n## Figures\n\n%s\n## Rounds\n\n%s",
+		date, about, markdown(r.table()), markdown(r.rounds()))
 	file := filepath.Join(dir, date+".md")
 	say("writing %s and its plots", file)
 	return errors.Join(os.WriteFile(file, []byte(page), 0o644), r.draw(dir)) //nolint:gosec // world-readable

@@ -34,8 +34,8 @@ func fill(ctx context.Context, dir string, categories, keys int) (err error) {
 			FROM series, counter AS c`
 		countCategories = `UPDATE counter SET category_id = category_id + ?1, revision = revision + ?1`
 		addAccounts     = series + `
-			INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision)
-			SELECT c.account_id + i, 'account ' || i, 'free', 60, 1000, unixepoch() * 1000, c.revision + i
+			INSERT INTO accounts (id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, revision)
+			SELECT c.account_id + i, 'account ' || i, 'free', 60, 1000, 10000, 2097152, unixepoch() * 1000, c.revision + i
 			FROM series, counter AS c`
 		addKeys = series + `
 			INSERT INTO api_keys (id, account_id, hash, label, hint, created_at, successor_id, revision)

@@ -66,7 +66,10 @@ type node struct {
 func (b *bench) serve(ctx context.Context, d *deployment) (*node, error) {
 	api, admin := freeAddress(), freeAddress()
 	p, err := b.start(ctx, launch{
-		dir: d.dir, path: b.program("petcat"), url: "http://" + api, ready: responds(ctx, "http://"+admin+"/readyz", 200),
+		dir:   d.dir,
+		path:  b.program("petcat"),
+		url:   "http://" + api,
+		ready: responds(ctx, "http://"+admin+"/readyz", 200),
 		args: append([]string{
 			"serve", "--listen", api, "--admin-listen", admin, "--log-format", "json", "--log-level", "info",
 			"--bans", "enforce", "--shutdown-timeout", "2s",

@@ -296,7 +296,10 @@ func (r *call) mayRetry(err error) bool {
 			!errors.As(err, &untrusted) && !errors.Is(err, http.ErrSchemeMismatch) && !errors.Is(err, errTooLong)
 	case http.StatusTooManyRequests, http.StatusRequestTimeout: // it was not carried out
 		return e.Code != CodeTooManyFailedAttempts // a retry would send the same wrong key
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	case http.StatusInternalServerError,
+		http.StatusBadGateway,
+		http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout,
 		520, 521, 522, 523, 524: // the last five come from proxies
 		return safe
 	case http.StatusConflict: // the first request with this idempotency key is still running
@@ -310,7 +313,9 @@ func (r *call) mayRetry(err error) bool {
 // docs/retries.md lists the responses that leave it open.
 func outcomeUnknown(err error) bool {
 	e, lost := asError(err), (*ConnectionError)(nil)
-	return e.Status >= http.StatusInternalServerError || e.Code == CodeIdempotencyInProgress || errors.As(err, &lost) && lost.sent
+	return e.Status >= http.StatusInternalServerError ||
+		e.Code == CodeIdempotencyInProgress ||
+		errors.As(err, &lost) && lost.sent
 }
 
 // randomKey returns an idempotency key.

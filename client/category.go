@@ -53,7 +53,9 @@ func (s *Categories) Get(ctx context.Context, id int64, options ...Option) (Cate
 // Update changes a category and returns the result. Only the account that created the category
 // may change it. Without [WithIfMatch], the last change wins, and an update that may have been
 // carried out is not retried: after an [ErrOutcomeUnknown], read the category to find out.
-func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange, options ...Option) (Category, *Response, error) {
+func (s *Categories) Update(
+	ctx context.Context, id int64, change CategoryChange, options ...Option,
+) (Category, *Response, error) {
 	patch := map[string]any{}
 	if change.Name != nil {
 		patch["name"] = *change.Name
@@ -68,7 +70,9 @@ func (s *Categories) Update(ctx context.Context, id int64, change CategoryChange
 }
 
 // one calls an operation that returns a category.
-func (s *Categories) one(ctx context.Context, method, path string, in any, options []Option) (Category, *Response, error) {
+func (s *Categories) one(
+	ctx context.Context, method, path string, in any, options []Option,
+) (Category, *Response, error) {
 	c, res, err := one[Category](ctx, s.client, method, path, in, options)
 	if err == nil {
 		c.ETag = res.ETag

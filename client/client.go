@@ -113,7 +113,8 @@ func parseBase(serviceURL string) (*url.URL, error) {
 	case err != nil, base.Scheme != "http" && base.Scheme != "https", base.Host == "":
 		return nil, errors.New("petcat: the URL of the service must be like https://petcat.example.com/v1")
 	case base.User != nil, base.RawQuery != "", base.Fragment != "":
-		return nil, errors.New("petcat: the URL of the service must have no user, query or fragment; the API key is the second argument")
+		return nil, errors.New(
+			"petcat: the URL of the service must have no user, query or fragment; the API key is the second argument")
 	}
 	path := strings.TrimSuffix(strings.TrimRight(base.Path, "/"), apiVersion)
 	base.Path, base.RawPath = strings.TrimRight(path, "/")+apiVersion, ""
@@ -126,7 +127,9 @@ func checkKey(key string) error {
 	case key == "":
 		return errors.New("petcat: the API key is empty; pass it, or set PETCAT_API_KEY")
 	case strings.ContainsFunc(key, bad):
-		return errors.New("petcat: the API key contains white space, quotes or other characters that no key has; was it read with the end of its line?")
+		return errors.New(
+			"petcat: the API key contains white space, quotes or other characters that no key has; " +
+				"was it read with the end of its line?")
 	}
 	return nil
 }
@@ -200,7 +203,8 @@ func WithLogger(logger *slog.Logger) Option {
 func WithHeader(name, value string) Option {
 	return func(s *settings) {
 		control := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-		if name == "" || strings.ContainsFunc(name, control) || strings.ContainsAny(name, ` "(),/:;<=>?@[\]{}`) || strings.ContainsFunc(value, control) {
+		badName := name == "" || strings.ContainsFunc(name, control) || strings.ContainsAny(name, ` "(),/:;<=>?@[\]{}`)
+		if badName || strings.ContainsFunc(value, control) {
 			s.badOption = fmt.Errorf("petcat: the header %q cannot be sent with the value %q", name, value)
 			return
 		}
@@ -264,5 +268,6 @@ const patience = 10 * time.Second
 
 // userAgent returns the User-Agent header.
 func (s *settings) userAgent() string {
-	return fmt.Sprintf("petcat-go/%s (%s; %s/%s)%s", Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, s.product)
+	return fmt.Sprintf("petcat-go/%s (%s; %s/%s)%s",
+		Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, s.product)
 }

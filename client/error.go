@@ -37,6 +37,7 @@ const (
 	CodeRequestTimeout        Code = "request_timeout"
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
 	CodeCategoryInUse         Code = "category_in_use"
+	CodeStorageLimitReached   Code = "storage_limit_reached"
 	CodeOperationSunset       Code = "operation_sunset"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeBodyTooLarge          Code = "body_too_large"
@@ -129,7 +130,8 @@ func readError(answer *http.Response, res *Response) *Error {
 		e.RetryAfter = max(res.Limits.ends.Sub(now()), 0)
 	}
 	if to := res.Header.Get("Location"); to != "" && res.Status < http.StatusBadRequest {
-		e.Message = "redirects are not followed, because the key is for one service alone; if you trust it, use the URL of " + to
+		e.Message = "redirects are not followed, because the key is for one service alone; " +
+			"if you trust it, use the URL of " + to
 		return e
 	}
 	var body struct {

@@ -22,17 +22,17 @@ const (
 	maxSpread   = time.Minute
 )
 
-// gate delays the requests of a Client until the service will admit them. The package
+// gate delays the requests of a Client until the service will allow them. The package
 // comment explains it.
 type gate struct {
 	mu    sync.Mutex
 	queue []*waiter   // first in, first out; guarded by mu, like all fields below
-	timer *time.Timer // calls admit
+	timer *time.Timer // calls allow
 
-	opens  time.Time // no request is admitted earlier
+	opens  time.Time // no request is allowed earlier
 	closed *Error    // the reason, if the service rejects requests; nil if they are only spread
 
-	// remaining is how many requests the service would admit, of which inFlight are on their
+	// remaining is how many requests the service would allow, of which inFlight are on their
 	// way. It is unknown after validUntil.
 	remaining, inFlight int64
 	validUntil          time.Time
@@ -76,7 +76,7 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration) (*pass, error) 
 		return nil, err
 	}
 	g.queue = append(g.queue, w)
-	g.admit()
+	g.allow()
 	g.mu.Unlock()
 	select {
 	case <-w.done:
@@ -87,7 +87,7 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration) (*pass, error) 
 			g.queue = slices.Delete(g.queue, i, i+1)
 			return nil, ctx.Err()
 		}
-		// It was admitted at the same time: its request will fail with the context.
+		// It was allowed at the same time: its request will fail with the context.
 	}
 	return w.pass, w.err
 }
@@ -101,12 +101,12 @@ func (g *gate) tooLong(w *waiter) error {
 	return g.closed.notSent(wait)
 }
 
-// admit allows as many waiters as possible. The caller holds mu.
-func (g *gate) admit() {
+// allow allows as many waiters as possible. The caller holds mu.
+func (g *gate) allow() {
 	for len(g.queue) > 0 {
 		at := now()
 		if at.Before(g.opens) {
-			g.admitIn(g.opens.Sub(at))
+			g.allowIn(g.opens.Sub(at))
 			return
 		}
 		g.closed = nil
@@ -114,7 +114,7 @@ func (g *gate) admit() {
 			g.remaining, g.validUntil = g.inFlight+1, at.Add(trust)
 		}
 		if g.remaining <= g.inFlight {
-			g.admitIn(g.validUntil.Sub(at))
+			g.allowIn(g.validUntil.Sub(at))
 			return
 		}
 		if left := g.spreadUntil.Sub(at); left > 0 {
@@ -129,8 +129,8 @@ func (g *gate) admit() {
 	}
 }
 
-// admitIn calls admit after a delay. The caller holds mu.
-func (g *gate) admitIn(delay time.Duration) {
+// allowIn calls allow after a delay. The caller holds mu.
+func (g *gate) allowIn(delay time.Duration) {
 	if g.timer != nil {
 		g.timer.Reset(delay)
 		return
@@ -138,7 +138,7 @@ func (g *gate) admitIn(delay time.Duration) {
 	g.timer = time.AfterFunc(delay, func() {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		g.admit()
+		g.allow()
 	})
 }
 
@@ -155,13 +155,13 @@ func (g *gate) close(reason *Error, until time.Time) {
 	})
 }
 
-// reopen opens the gate, because the service says that it would admit requests.
+// reopen opens the gate, because the service says that it would allow requests.
 func (g *gate) reopen() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed != nil {
 		g.opens = now()
-		g.admit()
+		g.allow()
 	}
 }
 
@@ -174,7 +174,7 @@ func (p *pass) done(l Limits, rejected *Error) {
 	g := p.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	defer g.admit()
+	defer g.allow()
 	g.inFlight--
 	newer := p.number > g.known
 	switch {
@@ -186,7 +186,7 @@ func (p *pass) done(l Limits, rejected *Error) {
 			g.validUntil = time.Time{} // the service may have been restarted, with new counts
 		}
 	// Of the responses to concurrent requests, the lowest counts: any of them may be the last
-	// that the service admitted.
+	// that the service allowed.
 	case newer || g.closed == nil && l.Remaining < g.remaining:
 		g.update(l, newer)
 	}

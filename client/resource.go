@@ -28,7 +28,9 @@ func (l list[T]) valid() bool {
 func pathOf(list string, id int64) string { return list + "/" + strconv.FormatInt(id, 10) }
 
 // one calls an operation that returns a resource.
-func one[T resource](ctx context.Context, c *Client, method, path string, in any, options []Option) (T, *Response, error) {
+func one[T resource](
+	ctx context.Context, c *Client, method, path string, in any, options []Option,
+) (T, *Response, error) {
 	var v, none T
 	res, err := c.Do(ctx, method, path, in, &v, options...)
 	if err != nil {
@@ -48,9 +50,16 @@ type PageOptions struct {
 // maxPage is the maximum page size.
 const maxPage = 1000
 
+// linksNext reports whether a response links to a next page.
+func linksNext(h http.Header) bool {
+	return strings.Contains(strings.ReplaceAll(h.Get("Link"), `"`, ""), "rel=next")
+}
+
 // all returns an iterator over the pages of a list. It requests the next page by the last id of
 // the current one, not by its link, which could send the key to another host.
-func all[T resource](ctx context.Context, c *Client, path string, filter url.Values, p PageOptions, options []Option) iter.Seq2[T, error] {
+func all[T resource](
+	ctx context.Context, c *Client, path string, filter url.Values, p PageOptions, options []Option,
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		query := maps.Clone(filter)
 		limit := cmp.Or(p.Limit, maxPage)
@@ -62,7 +71,7 @@ func all[T resource](ctx context.Context, c *Client, path string, filter url.Val
 			var page list[T]
 			res, err := c.Do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page, options...)
 			// A proxy may have dropped the link of a full page.
-			more = err == nil && (len(page) >= limit || strings.Contains(strings.ReplaceAll(res.Header.Get("Link"), `"`, ""), "rel=next"))
+			more = err == nil && (len(page) >= limit || linksNext(res.Header))
 			last := after
 			for _, element := range page {
 				last = element.id()
@@ -71,7 +80,8 @@ func all[T resource](ctx context.Context, c *Client, path string, filter url.Val
 				}
 			}
 			if more = more && len(page) > 0; more && last <= after {
-				err = fmt.Errorf("petcat: GET %s: %w", path, &ConnectionError{Err: errors.New("the next page is the same page")})
+				same := &ConnectionError{Err: errors.New("the next page is the same page")}
+				err = fmt.Errorf("petcat: GET %s: %w", path, same)
 			}
 			if err != nil {
 				yield(*new(T), err)

@@ -160,7 +160,7 @@ func secondsUntil(now time.Time, unix int64) int64 {
 	return max(1, int64((time.Unix(unix, 0).Sub(now)+time.Second-1)/time.Second))
 }
 
-// operation handles an admitted request.
+// operation handles an allowed request.
 func (s *service) operation(r *http.Request, body []byte) reply {
 	switch r.Method + r.URL.Path {
 	case "GET/v1/categories":

@@ -60,7 +60,11 @@ func readWindows(h http.Header) (windows []Window) {
 	for name, state := range states {
 		policy := policies[name]
 		windows = append(windows, Window{
-			Name: name, Limit: policy["q"], Length: seconds(policy["w"]), Remaining: state["r"], Reset: now().Add(seconds(state["t"])),
+			Name:      name,
+			Limit:     policy["q"],
+			Length:    seconds(policy["w"]),
+			Remaining: state["r"],
+			Reset:     now().Add(seconds(state["t"])),
 		})
 	}
 	if len(states) != len(policies) {
@@ -97,6 +101,16 @@ type Usage struct {
 	Bans []Ban `json:"bans"`
 	// Key is the key that sent the request.
 	Key KeyInfo `json:"key"`
+	// Storage is what the account's categories take.
+	Storage StorageUsage `json:"storage"`
+}
+
+// StorageUsage is what an account's categories take, and may take.
+type StorageUsage struct {
+	Bytes         int64 `json:"bytes"` // of their texts as JSON, and 64 for each category
+	MaxBytes      int64 `json:"max_bytes"`
+	Categories    int64 `json:"categories"`
+	MaxCategories int64 `json:"max_categories"` // also of pets, and of orders
 }
 
 // KeyInfo describes a key.

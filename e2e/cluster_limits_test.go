@@ -103,9 +103,9 @@ func TestLimitsDuringOutage(t *testing.T) {
 			}
 		}
 	})
-	for reset, admitted := range during.admitted {
-		if admitted > (count+1)*quota {
-			t.Errorf("minute until %d: %d requests on %d nodes without a database, quota %d", reset, admitted, count, quota)
+	for reset, allowed := range during.allowed {
+		if allowed > (count+1)*quota {
+			t.Errorf("minute until %d: %d requests on %d nodes without a database, quota %d", reset, allowed, count, quota)
 		}
 	}
 	server.Resume()

@@ -194,8 +194,8 @@ func within(t *testing.T, what string, holds func() bool) {
 
 // TestFailover kills the leader of two PostgreSQL PETCAT_FAILOVERS times under load. Patroni
 // promotes the synchronous standby, all nodes exit with 75 and are restarted, and the old leader
-// becomes the standby. No acknowledged write is lost, lists without Age are fresh, and limits keep
-// their bounds.
+// becomes the standby. No acknowledged write is lost, lists without Age are fresh, limits keep their
+// bounds, and the usage history has every allowed request, or a gap.
 func TestFailover(t *testing.T) {
 	p := newPatroni(t)
 	x := newTorture(t, fmt.Sprintf("postgres://postgres@%s,%s/postgres?sslmode=disable", p.members["a"].address, p.members["b"].address), 3)
@@ -208,12 +208,12 @@ func TestFailover(t *testing.T) {
 			killed := time.Now()
 			p.kill(old)
 			within(t, "the standby is promoted", func() bool { m := p.with("leader"); return m == standby })
-			promoted := time.Since(killed)
+			promoted := time.Now()
 			for range x.nodes {
 				n := x.nodes[0]
 				within(t, "a node ends", func() bool {
 					select {
-					case <-n.ended:
+					case <-n.exited:
 						return true
 					default:
 						return false
@@ -222,15 +222,31 @@ func TestFailover(t *testing.T) {
 				if n.code != exitTryLater {
 					t.Errorf("a node exited with %d: %q", n.code, n.sentences())
 				}
+				t.Logf("a node exited %.1f s after the promotion", time.Since(promoted).Seconds())
 				x.replace(0)
 			}
 			x.heal()
 			before = x.known.size()
 			eventually(t, "creates are acknowledged again", func() bool { return x.known.size() > before })
-			t.Logf("%s promoted after %.1f s, recovered after %.1f s", standby.name, promoted.Seconds(), time.Since(killed).Seconds())
+			t.Logf("%s promoted after %.1f s, recovered after %.1f s", standby.name, promoted.Sub(killed).Seconds(), time.Since(killed).Seconds())
 			end()
 			p.join(old)
 			within(t, "the old leader is the standby", func() bool { m := p.with("sync_standby"); return m == old })
 		}
 	})
+	type history struct {
+		Total struct{ Requests int }
+		Gaps  []struct{ From string }
+	}
+	for i, a := range x.small {
+		h := petcatJSON[history](t, x.place, "usage", fmt.Sprint("small ", i))
+		allowed, unknown := 0, a.spends.unknown
+		for _, n := range a.spends.allowed {
+			allowed += n
+		}
+		if len(h.Gaps) == 0 && h.Total.Requests < allowed || h.Total.Requests > allowed+unknown {
+			t.Errorf("the usage history has %d requests of %d, and %d of unknown outcome", h.Total.Requests, allowed, unknown)
+		}
+		t.Logf("%d requests allowed, %d of unknown outcome: the usage history has %d, and %d gaps", allowed, unknown, h.Total.Requests, len(h.Gaps))
+	}
 }

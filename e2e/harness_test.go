@@ -201,8 +201,8 @@ type node struct {
 	api, admin  string
 	log, stdout text
 	process     *os.Process
-	ended       chan struct{}
-	code        int // exit code, -1 for a signal; set before ended is closed
+	exited      chan struct{}
+	code        int // exit code, -1 for a signal; set before exited is closed
 }
 
 // launch starts a node, and does not wait until it is ready.
@@ -219,7 +219,7 @@ func serveArguments(name, place string, flags []string) []string {
 
 func launchCommand(t testing.TB, place string, cmd *exec.Cmd) *node {
 	t.Helper()
-	n := &node{t: t, place: place, ended: make(chan struct{})}
+	n := &node{t: t, place: place, exited: make(chan struct{})}
 	cmd.Stdout = &n.stdout
 	if cmd.Stderr == nil {
 		cmd.Stderr = &n.log
@@ -227,7 +227,7 @@ func launchCommand(t testing.TB, place string, cmd *exec.Cmd) *node {
 	must(t, cmd.Start())
 	n.process = cmd.Process
 	go func() {
-		defer close(n.ended)
+		defer close(n.exited)
 		_ = cmd.Wait() // the exit code has the result
 		n.code = cmd.ProcessState.ExitCode()
 	}()
@@ -268,7 +268,7 @@ func (n *node) awaitReady() {
 	n.t.Helper()
 	eventually(n.t, "the node is ready", func() bool {
 		select {
-		case <-n.ended:
+		case <-n.exited:
 			n.t.Fatalf("the node exited with %d: %s", n.code, n.log.String())
 		default:
 		}
@@ -297,7 +297,7 @@ func (n *node) signal(s os.Signal) {
 func (n *node) wait() int {
 	n.t.Helper()
 	select {
-	case <-n.ended:
+	case <-n.exited:
 	case <-time.After(patience):
 		n.t.Fatalf("the node did not exit within %s", patience)
 	}
@@ -319,7 +319,7 @@ func (n *node) kill() {
 		n.client.CloseIdleConnections()
 	}
 	_ = n.process.Kill() // it may have exited
-	<-n.ended
+	<-n.exited
 }
 
 // sentences returns the lines on stderr that are not log lines.

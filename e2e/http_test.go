@@ -219,23 +219,23 @@ type spent struct {
 	quota int
 	code  rules.Code // of rejected requests
 
-	mu                 sync.Mutex
-	admitted, rejected map[int64]int // by the end of the window; guarded by mu
-	unknown            int           // requests without a response, which may count; guarded by mu
+	mu                sync.Mutex
+	allowed, rejected map[int64]int // by the end of the window; guarded by mu
+	unknown           int           // requests without a response, which may count; guarded by mu
 }
 
 func newSpent(quota int, code rules.Code) *spent {
-	return &spent{quota: quota, code: code, admitted: map[int64]int{}, rejected: map[int64]int{}}
+	return &spent{quota: quota, code: code, allowed: map[int64]int{}, rejected: map[int64]int{}}
 }
 
-// add counts a response, and reports whether the request was admitted.
+// add counts a response, and reports whether the request was allowed.
 func (s *spent) add(t testing.TB, a *answer) bool {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case a.StatusCode == http.StatusOK:
-		s.admitted[s.windowOf(t, a)]++
+		s.allowed[s.windowOf(t, a)]++
 		return true
 	case a.code() == s.code:
 		s.rejected[s.windowOf(t, a)]++
@@ -261,22 +261,22 @@ func (s *spent) windowOf(t testing.TB, a *answer) int64 {
 	return reset - reset%window
 }
 
-// wantExact checks that no window admitted more than the quota, and that a window with rejected
-// requests admitted all of it. Each of the local requests, which a node counted in memory because the
+// wantExact checks that no window allowed more than the quota, and that a window with rejected
+// requests allowed all of it. Each of the local requests, which a node counted in memory because the
 // database was silent for a second, may exceed the quota by one.
 func (s *spent) wantExact(t testing.TB, local int) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for reset, admitted := range s.admitted {
-		if admitted > s.quota+local || s.rejected[reset] > 0 && admitted+s.unknown < s.quota {
+	for reset, allowed := range s.allowed {
+		if allowed > s.quota+local || s.rejected[reset] > 0 && allowed+s.unknown < s.quota {
 			t.Errorf(
-				"window until %d: %d admitted, %d rejected, quota %d, %d without a response", reset, admitted, s.rejected[reset], s.quota, s.unknown)
+				"window until %d: %d allowed, %d rejected, quota %d, %d without a response", reset, allowed, s.rejected[reset], s.quota, s.unknown)
 		}
 	}
 	for reset, rejected := range s.rejected {
-		if s.admitted[reset]+s.unknown == 0 {
-			t.Errorf("window until %d: %d rejected, none admitted", reset, rejected)
+		if s.allowed[reset]+s.unknown == 0 {
+			t.Errorf("window until %d: %d rejected, none allowed", reset, rejected)
 		}
 	}
 }

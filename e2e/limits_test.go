@@ -36,7 +36,7 @@ func TestWindowOfResponse(t *testing.T) {
 	}
 }
 
-// TestLimitsAreExact: many concurrent clients with the two keys of one account are admitted exactly the
+// TestLimitsAreExact: many concurrent clients with the two keys of one account are allowed exactly the
 // quota of each minute and day.
 func TestLimitsAreExact(t *testing.T) {
 	t.Parallel()

@@ -108,9 +108,9 @@ func (d *cutDisk) cutServer(random *rand.Rand, place string, client *http.Client
 	})
 	n = launch(d.t, place)
 	started.Unlock()
-	eventually(d.t, "the node is ready or has exited", func() bool { return n.saysReady() || n.hasEnded() })
+	eventually(d.t, "the node is ready or has exited", func() bool { return n.saysReady() || n.hasExited() })
 	atOnce(4, func(w int) {
-		for i := 0; n.api != "" && !n.hasEnded(); i++ {
+		for i := 0; n.api != "" && !n.hasExited(); i++ {
 			a, err := try(client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":"%s-%d-%d"}`, round, w, i)), by(k.Key))
 			if err == nil && a.StatusCode == http.StatusCreated {
 				var c category
@@ -166,9 +166,9 @@ func (d *cutDisk) cutCommand(random *rand.Rand, number int, place, source string
 	must(d.t, os.RemoveAll(own))
 }
 
-func (n *node) hasEnded() bool {
+func (n *node) hasExited() bool {
 	select {
-	case <-n.ended:
+	case <-n.exited:
 		return true
 	default:
 		return false

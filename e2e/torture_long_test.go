@@ -63,7 +63,7 @@ type fault struct {
 
 // TestTortureCluster kills, suspends and restarts nodes and their database at random for PETCAT_MINUTES
 // under load. No acknowledged create is lost, lists without Age are fresh, limits keep their bounds,
-// clients that wait for Retry-After are admitted, and everything recovers.
+// clients that wait for Retry-After are allowed, and everything recovers.
 func TestTortureCluster(t *testing.T) {
 	postgres := pgtest.New(t)
 	t.Cleanup(postgres.Resume)
@@ -201,7 +201,7 @@ func (x *torture) spend(random *rand.Rand, a account) {
 }
 
 // wait sends a request of a client that waits for Retry-After, and returns the end of the wait. The
-// client is the only one of its account, so the request is admitted.
+// client is the only one of its account, so the request is allowed.
 func (x *torture) wait(random *rand.Rand, k key, free time.Time) time.Time {
 	if time.Now().Before(free) {
 		return free
@@ -326,12 +326,12 @@ func (x *torture) touched(from, to time.Time) (all fault) {
 	return all
 }
 
-// checkLimits compares the admitted requests of each minute with the bounds in docs/scaling.md.
+// checkLimits compares the allowed requests of each minute with the bounds in docs/scaling.md.
 func (x *torture) checkLimits() {
 	x.t.Helper()
 	minutes, exact, most := 0, 0, 0
 	for _, a := range x.small {
-		for reset, admitted := range a.spends.admitted {
+		for reset, allowed := range a.spends.allowed {
 			end := time.Unix(reset, 0)
 			failed := x.touched(end.Add(-time.Minute), end)
 			bound := tortureQuota
@@ -342,16 +342,16 @@ func (x *torture) checkLimits() {
 				bound += (x.most + 1) * tortureQuota
 			}
 			minutes++
-			most = max(most, admitted)
-			if admitted == tortureQuota {
+			most = max(most, allowed)
+			if allowed == tortureQuota {
 				exact++
 			}
-			if admitted > bound {
-				x.t.Errorf("%s: %d requests in the minute until %s, bound %d (%+v)", a.ID, admitted, end.UTC(), bound, failed)
+			if allowed > bound {
+				x.t.Errorf("%s: %d requests in the minute until %s, bound %d (%+v)", a.ID, allowed, end.UTC(), bound, failed)
 			}
 		}
 	}
-	x.t.Logf("%d minutes of accounts: %d were admitted exactly the quota of %d, at most %d", minutes, exact, tortureQuota, most)
+	x.t.Logf("%d minutes of accounts: %d were allowed exactly the quota of %d, at most %d", minutes, exact, tortureQuota, most)
 }
 
 // lose counts a request without a response, or with 503 during an outage.

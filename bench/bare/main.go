@@ -63,8 +63,12 @@ func run(address, file string) error {
 		_, _ = w.Write(body) // the client may have disconnected
 	}
 	server := http.Server{ // with petcat's timeouts, which have a cost
-		Addr: address, Handler: http.HandlerFunc(handler),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+		Addr:              address,
+		Handler:           http.HandlerFunc(handler),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       15 * time.Second,
+		WriteTimeout:      30 * time.Second,
+		IdleTimeout:       time.Minute,
 	}
 	return server.ListenAndServe()
 }

@@ -196,14 +196,14 @@ func linkAccount(c *call, a petcat.Account) error {
 	link := portal.Link(cmp.Or(base, config.LocalURL(c.settings.Listen, c.settings.TLS())), token.Secret)
 	return c.showOnce(func() (secretive, error) {
 		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID}, token.Hash)
-		end := made.Value.EndsAt
+		expires := made.Value.ExpiresAt
 		return secretive{
 			record: record{
 				kv("account", a.ID),
 				kv("url", link),
-				kv("ends_at", end),
+				kv("expires_at", expires),
 			},
-			sentence: fmt.Sprintf("This link to the page of %s works once, until %s:", accountTitle(a), timestamp(end)),
+			sentence: fmt.Sprintf("This link to the page of %s works once, until %s:", accountTitle(a), timestamp(expires)),
 			secret:   link,
 			undo:     func() error { return nil }, // the link cannot be used without its token
 		}, err
@@ -215,6 +215,7 @@ func listRejections(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
-	return c.list(records(c, rejections), "last_at count first_at key operation status code minute day until request_id",
+	return c.list(records(c, rejections),
+		"last_at count first_at key operation status code minute_quota daily_quota until request_id",
 		fmt.Sprintf("No recent request of %s was rejected or failed.", accountTitle(a)))
 }

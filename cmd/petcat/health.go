@@ -240,7 +240,7 @@ remedy. The exit code is 1 if there is a problem, else 0.`,
 		}
 		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain}
 		if o.OpenErr = c.openData(false); o.OpenErr == nil {
-			o.Database, o.Notes = c.db, c.store
+			o.Database, o.Shared = c.db, c.store
 		}
 		if _, here := c.nodes(); here > 0 { // a node at the default address may use other data
 			_, err = c.followNode()

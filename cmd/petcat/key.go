@@ -184,7 +184,7 @@ func createKey(c *call, a petcat.Account) error {
 		return err
 	}
 	terms := petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")}
-	asked, secret, err := c.keys(c.store.Environment()).NewKey(a.ID, terms, c.now())
+	asked, secret, err := c.keys(c.store.Environment()).NewKey(a.ID, terms)
 	if err != nil {
 		return usage(err)
 	}

@@ -92,8 +92,8 @@ func createOperator(c *call, name petcat.OperatorName) error {
 func linkOperator(c *call, name petcat.OperatorName) error {
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
 		made, err := c.store.CreateLink(c.ctx(), petcat.By(actor()), petcat.Subject{Operator: name}, link)
-		end := made.Value.EndsAt
-		return record{kv("name", string(name)), kv("link_expires_at", end)}, end, err
+		expires := made.Value.ExpiresAt
+		return record{kv("name", string(name)), kv("link_expires_at", expires)}, expires, err
 	}
 	return c.showLink(name, create, func() error { return nil }) // the link cannot be used without its token
 }
@@ -113,11 +113,11 @@ func (c *call) showLink(
 		return err
 	}
 	return c.showOnce(func() (secretive, error) {
-		created, end, err := create(token.Hash)
+		created, expires, err := create(token.Hash)
 		link := console.SignInLink(base, token.Secret)
 		return secretive{
 			record:   append(created, kv("link", link)),
-			sentence: fmt.Sprintf("%s signs in once with this link, until %s:", string(name), timestamp(end)),
+			sentence: fmt.Sprintf("%s signs in once with this link, until %s:", string(name), timestamp(expires)),
 			secret:   link, undo: undo, remedy: "remove the operator with: petcat operator remove " + string(name),
 		}, err
 	})

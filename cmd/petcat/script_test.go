@@ -81,7 +81,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 		code = strings.TrimPrefix(err.Error(), "exit status ")
 	}
 	if code != args[0] {
-		ts.Fatalf("%s ended with %s; want %s", strings.Join(args[1:], " "), code, args[0])
+		ts.Fatalf("%s exited with %s; want %s", strings.Join(args[1:], " "), code, args[0])
 	}
 	if stderr := ts.ReadFile("stderr"); code != "0" &&
 		(strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "petcat: ")) {

@@ -211,7 +211,7 @@ func (c *call) devKey(n devNode) (account petcat.Account, key petcat.Secret, err
 	account, err = n.Store().FindAccount(c.ctx(), devAccount)
 	if petcat.CodeOf(err) == petcat.CodeNotFound || err == nil && account.Closed() {
 		var free petcat.Subscription
-		if free, err = petcat.ParseSubscription(string(petcat.Free), 0, 0); err == nil {
+		if free, err = petcat.ParseSubscription(string(petcat.Free), petcat.Quota{}, petcat.Storage{}); err == nil {
 			var made petcat.Result[petcat.Account]
 			made, err = n.Store().CreateAccount(c.ctx(), petcat.By(actor()), devAccount, free)
 			account = made.Value
@@ -223,7 +223,6 @@ func (c *call) devKey(n devNode) (account petcat.Account, key petcat.Secret, err
 	asked, key, err := c.keys(n.Store().Environment()).NewKey(
 		account.ID,
 		petcat.KeyTerms{Label: "made by petcat dev"},
-		c.now(),
 	)
 	if err == nil {
 		_, err = n.Store().CreateKey(c.ctx(), petcat.By(actor()), asked)

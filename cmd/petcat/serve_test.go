@@ -35,9 +35,7 @@ func (n startingNode) Store() *store.Store {
 func TestDevKeyIsKept(t *testing.T) {
 	const written = "pck_live_written before\n"
 	file := filepath.Join(t.TempDir(), devKeyFile)
-	if err := os.WriteFile(file, []byte(written), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(written), 0o600))
 	cmd := new(cobra.Command)
 	cmd.SetContext(t.Context())
 	c := &call{cmd: cmd, settings: config.Settings{Data: filepath.Dir(file)}}

@@ -13,13 +13,14 @@ import (
 func (p *program) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [ACCOUNT]",
-		Short: "Show the admitted and rejected requests of accounts",
-		Long: `Show the usage history of an account, or of all accounts together: admitted requests,
+		Short: "Show the allowed and rejected requests of accounts",
+		Long: `Show the usage history of an account, or of all accounts together: allowed requests,
 rejected requests by reason, failures, and the size of the response bodies in bytes.
 
 Days are kept for two years, hours for 30 days. All times are in UTC. Requests appear
-within two seconds. A period is incomplete if a server was killed in it, because the
-requests of the last second may be lost.`,
+within two seconds, or as soon as the database can be written. A period is incomplete if
+a server was killed in it, or a failover of PostgreSQL lost usage: requests since the
+server's last write may be missing, about a second's.`,
 		Example: `  petcat usage acme
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv
@@ -111,7 +112,7 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 	}
 	for _, g := range h.Gaps {
 		c.warn(
-			"requests after %s may be missing, because a server was killed; this was detected at %s",
+			"requests after %s may be missing, because a server was killed or the database failed over; this was detected at %s",
 			timestamp(g.From), timestamp(g.Until))
 	}
 	return c.list(

@@ -119,7 +119,10 @@ func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 			return nil, err
 		}
 	}
-	const query = `SELECT t.name, group_concat(c.name, ', ' ORDER BY c.cid), coalesce(group_concat(c.name, ', ' ORDER BY c.pk) FILTER (WHERE c.pk > 0), '1')
+	const query = `
+		SELECT t.name,
+			group_concat(c.name, ', ' ORDER BY c.cid),
+			coalesce(group_concat(c.name, ', ' ORDER BY c.pk) FILTER (WHERE c.pk > 0), '1')
 		FROM sqlite_schema AS t, pragma_table_info(t.name) AS c
 		WHERE t.type = 'table' AND t.name <> 'checksum' GROUP BY t.rowid ORDER BY t.rowid`
 	err = f.file.Query(func(scan store.Scan) error {
@@ -202,7 +205,13 @@ func (f *File) finish(ctx context.Context, program string, now time.Time) error 
 	if err != nil {
 		return err
 	}
-	if _, err := f.file.Exec(`CREATE TABLE checksum (table_name TEXT PRIMARY KEY, rows INTEGER NOT NULL, sha256 TEXT NOT NULL) STRICT`); err != nil {
+	const createTable = `
+		CREATE TABLE checksum (
+			table_name TEXT PRIMARY KEY,
+			rows       INTEGER NOT NULL,
+			sha256     TEXT NOT NULL
+		) STRICT`
+	if _, err := f.file.Exec(createTable); err != nil {
 		return err
 	}
 	for _, table := range slices.Sorted(maps.Keys(sums)) {
@@ -300,7 +309,8 @@ func (f *File) info() (Info, error) {
 	i := Info{Rows: make(map[string]int64)}
 	var takenAt string
 	into := []any{(*string)(&i.Environment), &i.Dataset, &takenAt, &i.Program, &i.Revision, &i.Size}
-	if err := f.file.Query(func(scan store.Scan) error { return scan(into...) }, query, store.MetaTakenAt, store.MetaProgram); err != nil {
+	row := func(scan store.Scan) error { return scan(into...) }
+	if err := f.file.Query(row, query, store.MetaTakenAt, store.MetaProgram); err != nil {
 		return i, err
 	}
 	sums, err := f.written()

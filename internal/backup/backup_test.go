@@ -65,7 +65,7 @@ func openPostgres(t testing.TB, url string) stored {
 
 func createAccount(t testing.TB, s stored, name string) petcat.AccountID {
 	t.Helper()
-	free, err := petcat.ParseSubscription("free", 0, 0)
+	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	must(t, err)
 	made, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), free)
 	must(t, err)
@@ -223,7 +223,7 @@ func TestSecretsAreExcluded(t *testing.T) {
 	must(t, s.Change(t.Context(), "sign in", func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at) SELECT CAST(? AS BLOB), name, 0, 1, 1 FROM operators`, secret)
 		if err == nil {
-			_, err = tx.Exec(`INSERT INTO sign_in_links (hash, operator_name, account_id, ends_at) SELECT CAST(? AS BLOB), '', min(id), 1 FROM accounts`, secret)
+			_, err = tx.Exec(`INSERT INTO sign_in_links (hash, operator_name, account_id, expires_at) SELECT CAST(? AS BLOB), '', min(id), 1 FROM accounts`, secret)
 		}
 		return err
 	}))
@@ -325,11 +325,11 @@ func TestUnusableFiles(t *testing.T) {
 	good, err := os.ReadFile(path)
 	must(t, err)
 	for name, c := range map[string]struct{ statement, want string }{
-		"unfinished":  {`DROP TABLE checksum`, "it is not a finished backup"},
-		"other file":  {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
-		"fewer rows":  {`DELETE FROM bans`, "bans: the rows have changed since the backup (0 now, 1 then)"},
-		"changed":     {`UPDATE categories SET name = name || '!'`, "categories: the rows have changed since the backup (1 now, 1 then)"},
-		"no table":    {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
+		"unfinished": {`DROP TABLE checksum`, "it is not a finished backup"},
+		"other file": {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
+		"fewer rows": {`DELETE FROM bans`, "bans: the rows have changed since the backup (0 now, 1 then)"},
+		"changed":    {`UPDATE categories SET name = name || '!'`, "categories: the rows have changed since the backup (1 now, 1 then)"},
+		"no table":   {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
 		"SQL in a name": {
 			`CREATE TABLE "categories WHERE 1; DELETE FROM accounts" (id INTEGER)`,
 			`this is no backup of petcat: it has a table or a column with the name "categories WHERE 1; DELETE FROM accounts"`,

@@ -26,14 +26,14 @@ const (
 	checkEvery = time.Minute
 	// retryAfter is the delay after a failure, if the interval is not shorter.
 	retryAfter = 10 * time.Minute
-	// lastNote is the name of the note about the last successful backup.
-	lastNote = "scheduled_backup"
+	// lastMadeName is the name of the shared text about the last successful backup.
+	lastMadeName = "scheduled_backup"
 )
 
-// Notes stores short texts that all nodes share.
-type Notes interface {
-	Note(ctx context.Context, name string) (string, error)
-	SetNote(ctx context.Context, name, text string) error
+// SharedTexts stores short texts that all nodes share.
+type SharedTexts interface {
+	SharedText(ctx context.Context, name string) (string, error)
+	SetSharedText(ctx context.Context, name, text string) error
 }
 
 // Database is the database that a [Schedule] backs up.
@@ -53,8 +53,8 @@ type Made struct {
 }
 
 // LastMade returns the last successful backup of any node, or the zero value.
-func LastMade(ctx context.Context, notes Notes) (last Made, err error) {
-	text, err := notes.Note(ctx, lastNote)
+func LastMade(ctx context.Context, texts SharedTexts) (last Made, err error) {
+	text, err := texts.SharedText(ctx, lastMadeName)
 	if err == nil && text != "" {
 		err = json.Unmarshal([]byte(text), &last)
 	}
@@ -66,7 +66,7 @@ func LastMade(ctx context.Context, notes Notes) (last Made, err error) {
 // with the delay UntilCheck between the calls, from one goroutine.
 type Schedule struct {
 	Database    Database
-	Notes       Notes
+	Shared      SharedTexts
 	Environment petcat.Environment // of the data
 	Dataset     string             // name of the data
 	Folder      string             // an absolute path
@@ -107,13 +107,14 @@ func (s *Schedule) Check(ctx context.Context) {
 		s.wait = min(retryAfter, s.Every)
 		s.Failures.Add(1)
 		s.Logger.ErrorContext(ctx,
-			"scheduled backup failed; older backups are kept", "folder", s.Folder, "retry_in", s.wait.String(), "error", err)
+			"scheduled backup failed; older backups are kept",
+			"folder", s.Folder, "retry_in", s.wait.String(), "error", err)
 	}
 }
 
 // untilDue returns the time until the next backup is due.
 func (s *Schedule) untilDue(ctx context.Context) (time.Duration, error) {
-	last, err := LastMade(ctx, s.Notes)
+	last, err := LastMade(ctx, s.Shared)
 	if err != nil {
 		return 0, err
 	}
@@ -150,7 +151,7 @@ func (s *Schedule) make(ctx context.Context) error {
 	s.last.Store(made)
 	text, err := json.Marshal(made)
 	if err == nil {
-		err = s.Notes.SetNote(ctx, lastNote, string(text))
+		err = s.Shared.SetSharedText(ctx, lastMadeName, string(text))
 	}
 	if err != nil {
 		return fmt.Errorf("record the last backup: %w", err)
@@ -180,7 +181,9 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 		_, faults, err = Verify(ctx, draft.Name())
 	}
 	if len(faults) > 0 {
-		err = fmt.Errorf("the backup has %d faults, the first is: %s; check the data with petcat verify", len(faults), faults[0])
+		err = fmt.Errorf(
+			"the backup has %d faults, the first is: %s; check the data with petcat verify",
+			len(faults), faults[0])
 	}
 	if err == nil {
 		err = draft.Keep()
@@ -202,7 +205,9 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	output, err := cmd.CombinedOutput()
 	if err != nil {
 		err = cmp.Or(context.Cause(ctx), err)
-		return fmt.Errorf("the command %s failed for %s: %w: %s", s.Command, path, err, output[max(0, len(output)-500):])
+		return fmt.Errorf(
+			"the command %s failed for %s: %w: %s",
+			s.Command, path, err, output[max(0, len(output)-500):])
 	}
 	return nil
 }

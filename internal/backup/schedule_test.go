@@ -33,7 +33,7 @@ func newSchedule(t *testing.T, s stored) *schedule {
 	folder := t.TempDir()
 	return &schedule{t: t, clock: c, Schedule: &Schedule{
 		Database:    s,
-		Notes:       s,
+		Shared:      s,
 		Environment: s.Environment(),
 		Dataset:     s.Dataset(),
 		Folder:      folder,
@@ -191,7 +191,7 @@ type copying struct {
 }
 
 func (c copying) Fill(t store.Table, rows iter.Seq2[[]any, error]) error {
-	_, err := c.node.Note(context.Background(), lastNote)
+	_, err := c.node.SharedText(context.Background(), lastMadeName)
 	return errors.Join(err, c.File.Fill(t, rows))
 }
 
@@ -221,57 +221,76 @@ func TestOneNodeAtATime(t *testing.T) {
 	}
 }
 
-// forgetful are notes of which a read or a write fails.
+// forgetful are shared texts of which a read or a write fails.
 type forgetful struct {
-	Notes
+	SharedTexts
 
 	reads         int // how many succeed
 	failing       error
 	rejectsWrites bool
 }
 
-func (f *forgetful) Note(ctx context.Context, name string) (string, error) {
+func (f *forgetful) SharedText(ctx context.Context, name string) (string, error) {
 	if f.reads == 0 {
 		return "", f.failing
 	}
 	f.reads--
-	return f.Notes.Note(ctx, name)
+	return f.SharedTexts.SharedText(ctx, name)
 }
 
-func (f *forgetful) SetNote(ctx context.Context, name, text string) error {
+func (f *forgetful) SetSharedText(ctx context.Context, name, text string) error {
 	if f.rejectsWrites {
 		return f.failing
 	}
-	return f.Notes.SetNote(ctx, name, text)
+	return f.SharedTexts.SetSharedText(ctx, name, text)
+}
+
+// occupy makes a directory, which is neither removed nor replaced.
+func (s *schedule) occupy(name string) {
+	s.t.Helper()
+	must(s.t, os.MkdirAll(filepath.Join(s.Folder, name, "sub"), 0o700))
+}
+
+// TestUndeletedBackups: a backup whose predecessors cannot be deleted counts, and the log reports it.
+func TestUndeletedBackups(t *testing.T) {
+	st := filled(t, 1)
+	s := newSchedule(t, st)
+	var log strings.Builder
+	s.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	for _, day := range []string{"02", "03"} {
+		s.occupy("petcat-production-" + st.Dataset()[:8] + "-202703" + day + "T120000Z.backup")
+	}
+	if names := s.after(0); len(names) != 3 || s.Failures.Load() != 0 {
+		t.Errorf("got the files %v and %d failures", names, s.Failures.Load())
+	}
+	if !strings.Contains(log.String(), "deletion of old backups failed") {
+		t.Errorf("log: %s", &log)
+	}
 }
 
 // TestScheduleReportsErrors: an error in any step of a check is counted, and logged with its cause.
 func TestScheduleReportsErrors(t *testing.T) {
 	st := filled(t, 1)
 	prefix := "petcat-production-" + st.Dataset()[:8] + "-20270304T120000Z.backup"
-	failing := errors.New("the note is lost")
-	// occupy makes a directory, which is neither removed nor replaced.
-	occupy := func(s *schedule, name string) {
-		must(t, os.MkdirAll(filepath.Join(s.Folder, name, "sub"), 0o700))
-	}
+	failing := errors.New("the text is lost")
 	for _, tt := range []struct {
 		name string
 		fail func(s *schedule)
 		want string
 	}{
 		{"the last backup is unknown", func(s *schedule) {
-			s.Notes = &forgetful{Notes: st, failing: failing}
+			s.Shared = &forgetful{SharedTexts: st, failing: failing}
 		}, failing.Error()},
 		{"the last backup is unknown when no other node makes one", func(s *schedule) {
-			s.Notes = &forgetful{Notes: st, failing: failing, reads: 1}
+			s.Shared = &forgetful{SharedTexts: st, failing: failing, reads: 1}
 		}, failing.Error()},
 		{"the backup is not recorded", func(s *schedule) {
-			s.Notes = &forgetful{Notes: st, failing: failing, reads: 2, rejectsWrites: true}
+			s.Shared = &forgetful{SharedTexts: st, failing: failing, reads: 2, rejectsWrites: true}
 		}, "record the last backup: " + failing.Error()},
 		{"the file of a killed node is not removed", func(s *schedule) {
-			occupy(s, "."+prefix+".123")
+			s.occupy("." + prefix + ".123")
 		}, "directory not empty"},
-		{"the name is taken", func(s *schedule) { occupy(s, prefix) }, prefix},
+		{"the name is taken", func(s *schedule) { s.occupy(prefix) }, prefix},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSchedule(t, st)

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/petcat-api/petcat"
 )
 
@@ -31,16 +33,22 @@ const blockSize = 128 << 10
 type Catalog struct {
 	dataset string
 	current atomic.Pointer[Snapshot]
+	asked   asked
 
-	mu   sync.Mutex
-	list list // guarded by mu
+	mu       sync.Mutex
+	list     list                                // guarded by mu
+	holdings map[petcat.AccountID]petcat.Storage // what each account stores; guarded by mu
+	all      petcat.Storage                      // the sum of holdings; guarded by mu
 }
 
 // New returns an empty catalog. The ETags of the list contain the dataset name, so that the same
 // revision number of another dataset, such as a restored backup, has a different ETag.
 func New(dataset string) *Catalog {
-	c := &Catalog{dataset: dataset}
-	c.current.Store(newSnapshot(dataset, list{}))
+	c := &Catalog{
+		dataset:  dataset,
+		holdings: make(map[petcat.AccountID]petcat.Storage),
+	}
+	c.current.Store(newSnapshot(dataset, list{}, &c.asked))
 	return c
 }
 
@@ -49,8 +57,34 @@ func (c *Catalog) Current(context.Context, petcat.Revision) (list *Snapshot, age
 	return c.current.Load(), 0, nil
 }
 
+// Release frees the compressed lists that nobody has asked for since the last call. Call it every
+// few minutes.
+func (c *Catalog) Release() {
+	for _, e := range []Encoding{Gzip, Zstd} {
+		if !c.asked[e].Swap(false) {
+			c.current.Load().release(e)
+		}
+	}
+}
+
 // Count returns the number of categories.
 func (c *Catalog) Count() int64 { return c.current.Load().Count() }
+
+// Holdings returns what an account and all together store, in the categories of this catalog.
+func (c *Catalog) Holdings(account petcat.AccountID) petcat.Holdings {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return petcat.Holdings{
+		Account: c.holdings[account],
+		All:     c.all,
+	}
+}
+
+// hold adds to what an account stores. The caller must hold mu.
+func (c *Catalog) hold(account petcat.AccountID, added petcat.Storage) {
+	c.holdings[account] = c.holdings[account].Plus(added)
+	c.all = c.all.Plus(added)
+}
 
 // source is a store with categories.
 type source interface {
@@ -66,6 +100,7 @@ func (c *Catalog) Load(ctx context.Context, from source) error {
 		if category.Deleted {
 			return nil
 		}
+		c.hold(category.Account, category.Stored())
 		return c.list.append(category.Category)
 	})
 	c.publish()
@@ -78,15 +113,28 @@ func (c *Catalog) Apply(changes []petcat.RevisedCategory) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, change := range changes {
-		c.list.apply(change)
+		c.apply(change)
 	}
 	c.publish()
+}
+
+// apply applies a change unless the catalog has it already. The caller must hold mu.
+func (c *Catalog) apply(change petcat.RevisedCategory) {
+	if change.Revision <= c.list.revision {
+		return
+	}
+	var stored petcat.Storage
+	if !change.Deleted {
+		stored = change.Stored()
+	}
+	c.hold(change.Account, stored.Minus(c.list.stored(change.ID)))
+	c.list.apply(change)
 }
 
 // publish makes the changes of the list visible to readers. The caller must hold mu.
 func (c *Catalog) publish() {
 	if c.list.revision != c.current.Load().revision { // else keep the compressed bytes
-		c.current.Store(newSnapshot(c.dataset, c.list))
+		c.current.Store(newSnapshot(c.dataset, c.list, &c.asked))
 	}
 }
 
@@ -99,11 +147,28 @@ type list struct {
 	open     elements // after the sealed blocks; empty only if the list is empty
 }
 
-// apply applies a change unless the list includes it already.
-func (l *list) apply(change petcat.RevisedCategory) {
-	if change.Revision <= l.revision {
-		return
+// stored returns the storage of the category with an id, which is zero if there is none.
+func (l *list) stored(id petcat.CategoryID) petcat.Storage {
+	if l.open.last() < id { // it is new
+		return petcat.Storage{}
 	}
+	e := l.segment(l.segmentAfter(id - 1))
+	i, found := e.find(id)
+	if !found {
+		return petcat.Storage{}
+	}
+	var texts struct {
+		Name        string  `json:"name"`
+		Description *string `json:"description"`
+	}
+	if err := json.Unmarshal(e.object(i), &texts); err != nil {
+		panic(err) // the list has encoded it
+	}
+	return petcat.Category{Name: texts.Name, Description: texts.Description}.Stored()
+}
+
+// apply applies a change that the list does not include yet.
+func (l *list) apply(change petcat.RevisedCategory) {
 	var err error
 	switch {
 	case change.Deleted:

@@ -482,3 +482,66 @@ func TestAppendCategory(t *testing.T) {
 		}
 	}
 }
+
+// TestHoldings: what is stored is the sum over the categories of the list, after any changes.
+func TestHoldings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := catalog.New("D")
+		stored := make(map[petcat.CategoryID]petcat.RevisedCategory)
+		next := petcat.CategoryID(1)
+		for revision := petcat.Revision(1); revision <= 30; revision++ {
+			change := petcat.RevisedCategory{Revision: revision}
+			change.ID = petcat.CategoryID(rapid.Int64Range(1, int64(next)).Draw(t, "id"))
+			change.Account = petcat.AccountID(change.ID % 3)
+			if change.ID == next {
+				next++
+			}
+			_, exists := stored[change.ID]
+			if change.Deleted = exists && rapid.Bool().Draw(t, "delete"); change.Deleted {
+				delete(stored, change.ID)
+			} else {
+				change.Name = rapid.StringMatching(`[a-zé🐕"\\]{1,20}`).Draw(t, "name")
+				if rapid.Bool().Draw(t, "described") {
+					change.Description = new(rapid.StringMatching(`[a-z"\n\t]{0,40}`).Draw(t, "description"))
+				}
+				stored[change.ID] = change
+			}
+			c.Apply([]petcat.RevisedCategory{change})
+		}
+		want := make(map[petcat.AccountID]petcat.Storage)
+		var all petcat.Storage
+		for _, category := range stored {
+			want[category.Account] = want[category.Account].Plus(category.Stored())
+			all = all.Plus(category.Stored())
+		}
+		for account := range petcat.AccountID(3) {
+			got := c.Holdings(account)
+			if got.Account != want[account] || got.All != all {
+				t.Fatalf("account %d: %+v, want %+v of %+v", account, got, want[account], all)
+			}
+		}
+		if list := joined(current(t, c), catalog.Identity); int64(len(list)) > all.Bytes+2 {
+			t.Fatalf("the list has %d bytes, and its categories count for %d", len(list), all.Bytes)
+		}
+	})
+}
+
+// TestRelease: an encoding that nobody asks for is freed, and made again when somebody does.
+func TestRelease(t *testing.T) {
+	c := catalog.New("D")
+	c.Apply(many(1, 300, 1000))
+	zstd := current(t, c).Representation(catalog.Zstd)
+	c.Release()
+	if current(t, c).Representation(catalog.Zstd) != zstd {
+		t.Error("an encoding was freed although it was asked for since the last release")
+	}
+	c.Release() // asked for once since
+	c.Release()
+	made := current(t, c).Representation(catalog.Zstd)
+	if made == zstd || &made.Parts[1][0] == &zstd.Parts[1][0] {
+		t.Error("an encoding that nobody asked for was kept")
+	}
+	if !bytes.Equal(bytes.Join(made.Parts, nil), bytes.Join(zstd.Parts, nil)) {
+		t.Error("the encoding that was made again differs")
+	}
+}

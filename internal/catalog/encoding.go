@@ -56,16 +56,33 @@ type block struct {
 	crc   uint32 // CRC-32 of data
 	shift uint32 // factor for the CRC-32 of the bytes before data; see crcShift
 
-	encoded [encodings]func() []byte
+	mu         sync.Mutex
+	compressed [encodings][]byte // guarded by mu; nil until somebody asks
 }
 
 // newBlock returns a block of at least one element.
 func newBlock(e elements) *block {
-	b := &block{elements: e, crc: crc32.ChecksumIEEE(e.data), shift: crcShift(len(e.data))}
-	for e := range encodings {
-		b.encoded[e] = sync.OnceValue(func() []byte { return Encoding(e).piece(b.data) })
+	return &block{elements: e, crc: crc32.ChecksumIEEE(e.data), shift: crcShift(len(e.data))}
+}
+
+// encoded returns the block in an encoding.
+func (b *block) encoded(e Encoding) []byte {
+	if e == Identity {
+		return b.data
 	}
-	return b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.compressed[e] == nil {
+		b.compressed[e] = e.piece(b.data)
+	}
+	return b.compressed[e]
+}
+
+// release frees the block in an encoding.
+func (b *block) release(e Encoding) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.compressed[e] = nil
 }
 
 // piece returns a part of a body: of a deflate stream for gzip, a separate frame for zstd. A body

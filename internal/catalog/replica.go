@@ -89,6 +89,14 @@ func (r *Replica) Close() {
 	r.work.Wait()
 }
 
+// Holdings is [Catalog.Holdings].
+func (r *Replica) Holdings(account petcat.AccountID) petcat.Holdings {
+	return r.catalog.Holdings(account)
+}
+
+// Release is [Catalog.Release].
+func (r *Replica) Release() { r.catalog.Release() }
+
 // Count returns the number of categories in memory.
 func (r *Replica) Count() int64 { return r.catalog.Count() }
 
@@ -186,7 +194,7 @@ func (r *Replica) catchUp() error {
 	err := r.o.Feed.CategoriesSince(ctx, after, func(c petcat.RevisedCategory) error {
 		r.catalog.mu.Lock()
 		defer r.catalog.mu.Unlock()
-		r.catalog.list.apply(c)
+		r.catalog.apply(c)
 		return nil
 	})
 	if err == nil {

@@ -3,23 +3,29 @@ package catalog
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 )
 
 // Snapshot is the list at one revision. It is immutable.
 type Snapshot struct {
 	list
 
-	etags           [encodings]string
-	tail            func() []byte
-	representations [encodings]func() *Representation
+	etags [encodings]string
+	tail  func() []byte
+	asked *asked
+
+	making          [encodings]sync.Mutex                     // locked while a representation is made
+	representations [encodings]atomic.Pointer[Representation] // nil until somebody asks
 }
 
-func newSnapshot(dataset string, l list) *Snapshot {
-	s := &Snapshot{list: l}
+// asked has the encodings that were asked for since [Catalog.Release].
+type asked [encodings]atomic.Bool
+
+func newSnapshot(dataset string, l list, a *asked) *Snapshot {
+	s := &Snapshot{list: l, asked: a}
 	s.tail = sync.OnceValue(s.makeTail)
 	for e := range encodings {
 		s.etags[e] = `"` + dataset + "-" + strconv.FormatInt(int64(l.revision), 10) + Encoding(e).suffix() + `"`
-		s.representations[e] = sync.OnceValue(func() *Representation { return s.represent(Encoding(e)) })
 	}
 	return s
 }
@@ -38,7 +44,30 @@ func (s *Snapshot) Count() int64 { return s.count }
 
 // Representation returns the list in an encoding. The first call for each encoding computes it; of
 // a long list, usually only the last block.
-func (s *Snapshot) Representation(e Encoding) *Representation { return s.representations[e]() }
+func (s *Snapshot) Representation(e Encoding) *Representation {
+	if !s.asked[e].Load() {
+		s.asked[e].Store(true)
+	}
+	if r := s.representations[e].Load(); r != nil {
+		return r
+	}
+	s.making[e].Lock()
+	defer s.making[e].Unlock()
+	r := s.representations[e].Load()
+	if r == nil {
+		r = s.represent(e)
+		s.representations[e].Store(r)
+	}
+	return r
+}
+
+// release frees the list in an encoding.
+func (s *Snapshot) release(e Encoding) {
+	s.representations[e].Store(nil)
+	for _, b := range s.sealed {
+		b.release(e)
+	}
+}
 
 func (s *Snapshot) represent(e Encoding) *Representation {
 	r := &Representation{Parts: s.parts(e), ContentEncoding: e.header(), ETag: []string{s.etags[e]}}
@@ -80,7 +109,7 @@ func (s *Snapshot) parts(e Encoding) (parts [][]byte) {
 		parts = append(parts, e.piece([]byte(begin)))
 	}
 	for _, b := range s.sealed {
-		parts = append(parts, b.encoded[e]())
+		parts = append(parts, b.encoded(e))
 	}
 	if e == Gzip {
 		return append(parts, gzipEnd(s.sealed, s.tail()))

@@ -56,7 +56,9 @@ func (p *Proxies) Client(remoteAddr string, h http.Header) netip.Addr {
 		if !ok {
 			p.warn.Do(func() {
 				p.logger.Warn(
-					"trusted proxy sent an invalid client address, so its clients count as one; configure it to send IP addresses in X-Forwarded-For", "proxy", client)
+					"trusted proxy sent an invalid client address, so its clients count as one; "+
+						"configure it to send IP addresses in X-Forwarded-For",
+					"proxy", client)
 			})
 			break
 		}

@@ -66,17 +66,18 @@ func wantError(t *testing.T, err error, parts ...string) {
 // defaults returns the settings without flags and variables.
 func defaults() Settings {
 	return Settings{
-		Data:            "./data",
-		Database:        petcat.NewSecret("sqlite"),
-		Init:            true,
-		Listen:          ":8080",
-		AdminListen:     "127.0.0.1:8081",
-		Environment:     petcat.Production,
-		Bans:            petcat.EnforceBans,
-		MaxStaleness:    30 * time.Second,
-		ShutdownTimeout: 20 * time.Second,
-		BackupKeep:      7,
-		BackupDir:       "data/backups",
+		Data:              "./data",
+		Database:          petcat.NewSecret("sqlite"),
+		Init:              true,
+		Listen:            ":8080",
+		AdminListen:       "127.0.0.1:8081",
+		Environment:       petcat.Production,
+		Bans:              petcat.EnforceBans,
+		MaxStaleness:      30 * time.Second,
+		MaxCategoriesSize: 64 << 20,
+		ShutdownTimeout:   20 * time.Second,
+		BackupKeep:        7,
+		BackupDir:         "data/backups",
 	}
 }
 
@@ -118,6 +119,7 @@ func TestLoad(t *testing.T) {
 		"https://xn--bcher-kva.example",
 	}
 	want.MaxStaleness = 0
+	want.MaxCategoriesSize = 1_500_000_000
 	want.BackupEvery = 36 * time.Hour
 	want.BackupKeep = 30
 	want.BackupDir = "/mnt/backups"
@@ -136,7 +138,7 @@ func TestLoad(t *testing.T) {
 		"PETCAT_TRUSTED_PROXIES=10.1.2.3/8, 192.0.2.1,::ffff:192.0.2.2,2001:db8::/32",
 		"PETCAT_CORS_ORIGINS=https://App.example.com/, http://localhost:3000,http://[::1]:80 " +
 			"https://xn--bcher-kva.example",
-		"PETCAT_MAX_STALENESS=0",
+		"PETCAT_MAX_STALENESS=0", "PETCAT_MAX_CATEGORIES_SIZE=1.5GB",
 		"PETCAT_BACKUP_EVERY=1d12h",
 		"PETCAT_BACKUP_DIR=/mnt/backups",
 		"PETCAT_LOG_LEVEL=WARN",

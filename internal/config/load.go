@@ -18,6 +18,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"github.com/petcat-api/petcat"
@@ -326,6 +327,12 @@ func address(value string) (string, error) {
 func atLeastOne(value string) (int, error) {
 	n, isNumber := petcat.ParseNumber(value)
 	return valid(int(n), isNumber && n > 0 && n <= math.MaxInt32)
+}
+
+// size parses a number of bytes with a unit, such as 64MiB, 1GB or 67108864.
+func size(value string) (int64, error) {
+	n, err := humanize.ParseBytes(value)
+	return valid(int64(n), err == nil && n >= humanize.MiByte && n <= 4*humanize.GiByte) // #nosec G115 -- checked
 }
 
 // ParseDuration parses a duration: optional days (24 hours), then the form of

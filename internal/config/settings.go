@@ -58,6 +58,8 @@ type Settings struct {
 	// MaxStaleness is the maximum age of a list while the database is unavailable; 0 allows
 	// no stale list.
 	MaxStaleness time.Duration
+	// MaxCategoriesSize is the most bytes that all categories may take.
+	MaxCategoriesSize int64
 	// ShutdownTimeout is the time for requests in flight to finish.
 	ShutdownTimeout time.Duration
 	// BackupEvery is the interval between scheduled backups; 0 disables them.

@@ -244,6 +244,16 @@ func serviceSettings(s *Settings) []Setting {
 			set:     into(&s.MaxStaleness, ParseDuration),
 		},
 		{
+			Flag:    "max-categories-size",
+			Env:     "PETCAT_MAX_CATEGORIES_SIZE",
+			Default: "64MiB",
+			Usage:   "store at most this `size` of categories in all",
+			More: "A node keeps the list in memory, plain and compressed: " +
+				"[sizing](operations.md#sizing) has the memory that it needs.",
+			set:  into(&s.MaxCategoriesSize, size),
+			must: "a size from 1MiB to 4GiB, such as 64MiB",
+		},
+		{
 			Flag:    "shutdown-timeout",
 			Env:     "PETCAT_SHUTDOWN_TIMEOUT",
 			Default: "20s",

@@ -90,13 +90,25 @@ func (c *Console) accountPage(x *pages.Exchange, q petcat.AccountQuery) ([]petca
 	return c.Store.AccountSummaries(x.R.Context(), ids)
 }
 
-// subscription parses the plan and the quotas of a form.
+// subscription parses the plan and the numbers of a form.
 func subscription(x *pages.Exchange) (petcat.Subscription, error) {
 	perMinute, perDay, err := quotas(x)
 	if err != nil {
 		return petcat.Subscription{}, err
 	}
-	return petcat.ParseSubscription(x.Value("plan"), perMinute, perDay)
+	categories, err := number(x, "max_categories", "the number of categories")
+	if err != nil {
+		return petcat.Subscription{}, err
+	}
+	bytes, err := number(x, "max_bytes", "the number of bytes")
+	if err != nil {
+		return petcat.Subscription{}, err
+	}
+	return petcat.ParseSubscription(
+		x.Value("plan"),
+		petcat.Quota{PerMinute: perMinute, PerDay: perDay},
+		petcat.Storage{Categories: categories, Bytes: bytes},
+	)
 }
 
 // quotas parses the quotas of the Enterprise plan.
@@ -137,6 +149,7 @@ type accountView struct {
 
 	Account  petcat.Account
 	Windows  []pages.Window // nil if unknown
+	Stored   petcat.Storage
 	Rejected []petcat.Rejection
 }
 
@@ -169,6 +182,7 @@ func (c *Console) account(x *pages.Exchange) error {
 			KeyList:  keys,
 			Account:  a,
 			Windows:  x.Windows(c.Limiter, a),
+			Stored:   c.List.Holdings(a.ID).Account,
 			Rejected: rejected,
 		},
 	})

@@ -28,6 +28,7 @@ import (
 // List is the list of categories as the API returns it.
 type List interface {
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
+	Holdings(account petcat.AccountID) petcat.Holdings
 }
 
 // Part is a part of the node with its problem, "" if it is healthy.
@@ -89,7 +90,7 @@ func New(o Options) *Console {
 		},
 		Notices:   notices(),
 		CheckHost: c.checkHost,
-		Admit:     func(petcat.Session) error { return nil },
+		Limit:     func(petcat.Session) error { return nil },
 		MayChange: mayChange,
 		Pages:     c.pages(),
 		Forms:     c.forms(),

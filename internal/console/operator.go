@@ -86,26 +86,26 @@ func (c *Console) linkOperator(x *pages.Exchange) error {
 	if made.Replayed {
 		return x.GoTo("operators", "repeated")
 	}
-	return c.showLink(x, name, made.Value.EndsAt, token.Secret)
+	return c.showLink(x, name, made.Value.ExpiresAt, token.Secret)
 }
 
 // linkView is a sign-in link, which is shown once.
 type linkView struct {
-	Of     petcat.OperatorName
-	EndsAt time.Time
-	Link   string
+	Of        petcat.OperatorName
+	ExpiresAt time.Time
+	Link      string
 }
 
 func (c *Console) showLink(
-	x *pages.Exchange, of petcat.OperatorName, endsAt time.Time, token petcat.Secret,
+	x *pages.Exchange, of petcat.OperatorName, expiresAt time.Time, token petcat.Secret,
 ) error {
 	return x.Render("new-link", pages.View{
 		Title:   "Link of " + string(of),
 		Section: "operators",
 		Data: linkView{
-			Of:     of,
-			EndsAt: endsAt,
-			Link:   SignInLink(c.URL, token),
+			Of:        of,
+			ExpiresAt: expiresAt,
+			Link:      SignInLink(c.URL, token),
 		},
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/pagetest"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 func TestAccounts(t *testing.T) {
@@ -157,6 +158,23 @@ func versionOf(t *testing.T, p *pagetest.Page) string {
 	return found[1]
 }
 
+// TestFindManyKeys: a search shows at most a page of the keys with a hint.
+func TestFindManyKeys(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	s.Account("Acme")
+	for range pages.Size + 1 {
+		b.Post("accounts/acct_1/keys", "label", "backend")
+	}
+	pagetest.Must(t, s.Store.Change(t.Context(), "give all keys one hint", func(tx *store.Tx) error {
+		return tx.Run(`UPDATE api_keys SET hint = 'aaaa'`)
+	}))
+	found := b.Post("find", "q", "aaaa").Want(http.StatusOK, "key_51", "key_2")
+	if n := strings.Count(found.Main(), "<code>key_"); n != pages.Size {
+		t.Errorf("found %d keys, want %d", n, pages.Size)
+	}
+}
+
 func TestCategories(t *testing.T) {
 	s := start(t)
 	b := s.admin()
@@ -164,6 +182,8 @@ func TestCategories(t *testing.T) {
 	b.Post("categories", "name", "Dogs", "description", "Loyal,\r\nand hungry").WantGoesTo("categories/1?done=category")
 	s.WantAudited("operator ada", "category.create", "category_1")
 	b.Post("categories", "name", "").Want(http.StatusBadRequest)
+	b.Get("categories").Want(http.StatusOK, "Dogs").Lacks("First page")
+	b.Get("categories?after=1").Want(http.StatusOK, "First page").Lacks("Dogs")
 	b.Get("categories/1").Want(http.StatusOK, "Dogs", "Loyal,\nand hungry")
 	shown := versionOf(t, b.Get("categories/1"))
 	b.Post("categories/1", "version", shown, "name", "Hounds").WantGoesTo("categories/1?done=updated")
@@ -376,7 +396,7 @@ func TestOnce(t *testing.T) {
 }
 
 // TestFormsHaveOnce: every form that changes something has a field once. Signing in and out cannot be
-// repeated, a search changes nothing, and session-ended.html sends a form again with its fields.
+// repeated, a search changes nothing, and session-expired.html sends a form again with its fields.
 func TestFormsHaveOnce(t *testing.T) {
 	form := regexp.MustCompile(`<form[^>]*method="post"[^>]*>\s*(\{\{template "once"}})?`)
 	without := regexp.MustCompile(`action="\{\{base}}(sign-in|sign-out|find)"`)
@@ -389,7 +409,7 @@ func TestFormsHaveOnce(t *testing.T) {
 			pagetest.Must(t, err)
 			for _, found := range form.FindAllStringSubmatch(string(text), -1) {
 				forms++
-				exempt := without.MatchString(found[0]) || filepath.Base(file) == "session-ended.html"
+				exempt := without.MatchString(found[0]) || filepath.Base(file) == "session-expired.html"
 				if has := found[1] != ""; has == exempt {
 					t.Errorf("%s: %s", file, found[0])
 				}

@@ -56,7 +56,7 @@ func TestSessionEndKeepsForms(t *testing.T) {
 	form := []string{"name", "Dogs", "description", "Loyal,\nand \"hungry\" <b>", "once", "a1"}
 	s.Clock.Advance(petcat.SessionIdle)
 	b.Post(
-		"categories", form...).Want(http.StatusForbidden, "Your session has ended", "Nothing was changed", `action="/console/categories"`,
+		"categories", form...).Want(http.StatusForbidden, "Your session has expired", "Nothing was changed", `action="/console/categories"`,
 		`name="name" value="Dogs"`, `name="once" value="a1"`, "value=\"Loyal,\nand \"hungry\" <b>\"")
 	b.Post("keys/key_1/rotate?overlap=0s").Want(http.StatusForbidden, `action="/console/keys/key_1/rotate"`, `name="overlap" value="0s"`)
 	b.Post("find", "q", "pck_live_x").WantGoesTo("sign-in")
@@ -130,7 +130,7 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 		admin, b := s.admin(), s.Browser()
 		wrong := "petcat-console-d1=" + strings.Repeat("a", 32)
 		for range pagetest.StrangersPerMinute {
-			b.Do(http.MethodGet, "accounts", "", "Cookie", wrong).WantGoesTo("sign-in?done=ended")
+			b.Do(http.MethodGet, "accounts", "", "Cookie", wrong).WantGoesTo("sign-in?done=expired")
 		}
 		b.Do(http.MethodGet, "accounts", "", "Cookie", wrong).Want(http.StatusTooManyRequests, "wait a minute")
 		admin.Get("accounts").Want(http.StatusOK)
@@ -182,18 +182,18 @@ func TestSignOut(t *testing.T) {
 	first.Post("sign-out").WantGoesTo("sign-in")
 	first.Get("").WantGoesTo("sign-in")
 	thief := s.Browser() // has a copy of the cookie
-	thief.Do(http.MethodGet, "", "", "Cookie", cookie.Name+"="+cookie.Value).WantGoesTo("sign-in?done=ended")
+	thief.Do(http.MethodGet, "", "", "Cookie", cookie.Name+"="+cookie.Value).WantGoesTo("sign-in?done=expired")
 	second.Get("").Want(http.StatusOK)
 	third := s.admin()
 	second.Post("sign-out-everywhere").WantGoesTo("sign-in")
 	s.WantAudited("operator ada", "operator.sign_out", "operator ada")
 	second.Get("").WantGoesTo("sign-in")
-	third.Get("").WantGoesTo("sign-in?done=ended")
-	third.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended. Sign in")
+	third.Get("").WantGoesTo("sign-in?done=expired")
+	third.Get("sign-in?done=expired").Want(http.StatusOK, "Your session has expired. Sign in")
 	other.Get("").Want(http.StatusOK)
 	_, err := s.Store.RemoveOperator(t.Context(), petcat.By(pagetest.CLI), "bob")
 	pagetest.Must(t, err)
-	other.Get("").WantGoesTo("sign-in?done=ended")
+	other.Get("").WantGoesTo("sign-in?done=expired")
 }
 
 func TestSessionEndsWhenIdle(t *testing.T) {
@@ -204,14 +204,14 @@ func TestSessionEndsWhenIdle(t *testing.T) {
 		b.Get("accounts").Want(http.StatusOK)
 	}
 	s.Clock.Advance(petcat.SessionIdle)
-	b.Get("accounts").WantGoesTo("sign-in?done=ended")
+	b.Get("accounts").WantGoesTo("sign-in?done=expired")
 
 	b = s.admin()
 	s.Clock.Advance(petcat.SessionIdle - time.Minute)
 	b.Do(http.MethodGet, "history.json", "", "Sec-Fetch-Dest", "empty").Want(http.StatusOK) // by a script of an open page
 	s.Clock.Advance(time.Minute)
 	p := b.Do(http.MethodGet, "", "", "HX-Request", "true").Want(http.StatusNoContent)
-	if got := p.Header.Get("HX-Redirect"); got != base+"sign-in?done=ended" {
+	if got := p.Header.Get("HX-Redirect"); got != base+"sign-in?done=expired" {
 		t.Errorf("htmx is sent to %q", got)
 	}
 }
@@ -233,7 +233,7 @@ func TestOperators(t *testing.T) {
 	b.Get("operators").Want(http.StatusOK, "cleo", "viewer", "There are no tokens.")
 	b.Get("operators/cleo/remove").Want(http.StatusOK, "Remove the operator cleo?")
 	b.Post("operators/cleo/remove").WantGoesTo("operators?done=removed")
-	cleo.Get("").WantGoesTo("sign-in?done=ended")
+	cleo.Get("").WantGoesTo("sign-in?done=expired")
 	b.Post("operators/cleo/link").Want(http.StatusNotFound)
 	b.Get("backups").Want(http.StatusOK, "/backups/petcat-1", "14 Mar 2027, 12:00:18", "1.5 MB")
 }

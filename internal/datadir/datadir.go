@@ -43,12 +43,17 @@ func Open(path string, mayCreate bool) (*Dir, error) {
 		d.database = target
 	} else if gone && isLink(d.database) { // the lock would be beside the link
 		return nil, petcat.Unusablef(nil,
-			"%s is a link to a file that does not exist; check whether the file's disk is mounted, or remove the link", d.database)
+			"%s is a link to a file that does not exist; check whether the file's disk is mounted, "+
+				"or remove the link",
+			d.database)
 	}
 	// A copy to a full disk leaves an empty file, and so does a first start that was killed.
 	if !mayCreate && (gone || missing == nil && file.Size() == 0) {
 		return nil, petcat.Unusablef(nil,
-			"there is no data in %s; check that its disk is mounted and its petcat.db is not empty, give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), or create a new deployment there with petcat serve or petcat init", path)
+			"there is no data in %s; check that its disk is mounted and its petcat.db is not empty, "+
+				"give its location with --data (PETCAT_DATA) or --database (PETCAT_DATABASE), "+
+				"or create a new deployment there with petcat serve or petcat init",
+			path)
 	}
 	return d, d.unusable(errors.Join(err, Prepare(path)))
 }
@@ -62,7 +67,9 @@ func (d *Dir) unusable(err error) error {
 		err = e.Err // the message names the path
 	}
 	e := petcat.Unusablef(err,
-		"the data directory %s cannot be used (%v); free space on its disk, give this user write permission, or choose another directory with --data", d.path, err)
+		"the data directory %s cannot be used (%v); free space on its disk, give this user write permission, "+
+			"or choose another directory with --data",
+		d.path, err)
 	e.Temporary = IsFull(err) || errors.Is(err, syscall.EIO)
 	return e
 }
@@ -87,7 +94,9 @@ func (d *Dir) DraftDatabase() (*Draft, error) {
 	for _, file := range []string{d.database, d.database + "-wal", d.database + "-journal"} {
 		if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 			return nil, petcat.Unusablef(err,
-				"the data directory %s already contains %s; choose a new data directory (--data) or an empty database (--database)", d.path, filepath.Base(file))
+				"the data directory %s already contains %s; choose a new data directory (--data) or an empty "+
+					"database (--database)",
+				d.path, filepath.Base(file))
 		}
 	}
 	draft, err := NewDraft(d.database)
@@ -103,7 +112,9 @@ func (d *Dir) LockServer() (io.Closer, error) {
 	err = errors.Join(err, settle(lock.Path()))
 	if err == nil && !locked {
 		return nil, petcat.TemporarilyUnusablef(nil,
-			"the data directory %s is in use by another petcat server; stop that one, or choose another directory with --data", d.path)
+			"the data directory %s is in use by another petcat server; "+
+				"stop that one, or choose another directory with --data",
+			d.path)
 	}
 	return lock, d.unusable(err)
 }

@@ -61,10 +61,10 @@ type Options struct {
 	Place    string // the location of the data, for output
 	// Host is the name of this machine, "" if it is unknown.
 	Host string
-	// Database is the open database, and Notes is its store. If it cannot be opened, both are nil,
+	// Database is the open database, and Shared is its store. If it cannot be opened, both are nil,
 	// and OpenErr is the reason.
 	Database store.Database
-	Notes    backup.Notes
+	Shared   backup.SharedTexts
 	OpenErr  error
 	// Node is the readiness of the node on this machine. If there is none, NodeErr is the reason.
 	Node    server.Readiness
@@ -304,7 +304,7 @@ func (x *examination) backupDirectory(directory string) {
 // lastBackup checks the record of the last backup. The command may not have the nodes' settings:
 // without an interval, it only reports the age.
 func (x *examination) lastBackup(ctx context.Context, every time.Duration) {
-	last, err := backup.LastMade(ctx, x.Notes)
+	last, err := backup.LastMade(ctx, x.Shared)
 	age := x.Clock.Read().Time().Sub(last.TakenAt).Round(time.Second)
 	switch {
 	case err != nil:

@@ -30,7 +30,7 @@ func options(t *testing.T) doctor.Options {
 	t.Cleanup(func() { _ = db.Close() })
 	return doctor.Options{
 		Settings: config.Settings{Data: data, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", BackupEvery: time.Hour, BackupDir: t.TempDir()},
-		Clock:    clock.NewSystem(), Place: data, Database: db, Notes: store.New(db, clock.NewSystem()),
+		Clock:    clock.NewSystem(), Place: data, Database: db, Shared: store.New(db, clock.NewSystem()),
 		Node: server.Readiness{Status: "ready"},
 	}
 }

@@ -81,7 +81,8 @@ func (e *exchange) checkMediaType(accepted []string) error {
 	if e.Method == http.MethodPatch {
 		e.set("Accept-Patch", strings.Join(accepted, ", ")) // RFC 5789, section 3.1
 	}
-	return petcat.Errorf(petcat.CodeUnsupportedMediaType, "the body must be JSON; send exactly one Content-Type header: %s", accepted[0])
+	return petcat.Errorf(petcat.CodeUnsupportedMediaType,
+		"the body must be JSON; send exactly one Content-Type header: %s", accepted[0])
 }
 
 // readBody reads the whole body.
@@ -97,7 +98,8 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 			size := min(2*cap(body), maxBody+1)
 			more := int64(size - cap(body))
 			if !s.bodies.take(e.caller.Account, more) {
-				return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "too many large request bodies are in flight; retry later")
+				return nil, petcat.Errorf(petcat.CodeServiceUnavailable,
+					"too many large request bodies are in flight; retry later")
 			}
 			e.bodyTaken += more
 			body = append(make([]byte, 0, size), body...)
@@ -120,7 +122,8 @@ func readError(err error) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return petcat.Errorf(petcat.CodeRequestTimeout, "the body did not arrive in time; send all of it at once").WithCause(err)
+		return petcat.Errorf(petcat.CodeRequestTimeout,
+			"the body did not arrive in time; send all of it at once").WithCause(err)
 	default:
 		return petcat.Errorf(petcat.CodeInvalidBody, "the body is incomplete; send it again").WithCause(err)
 	}

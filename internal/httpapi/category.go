@@ -41,7 +41,8 @@ func (p *page) cut(list *catalog.Snapshot) (catalog.Page, error) {
 	case len(names) == 0:
 		return list.Page(petcat.CategoryID(p.after), p.limit), nil
 	case len(names) > 1:
-		return catalog.Page{}, petcat.Errorf(petcat.CodeInvalidField, "the query parameter name must be sent once").In("name")
+		return catalog.Page{}, petcat.Errorf(petcat.CodeInvalidField,
+			"the query parameter name must be sent once").In("name")
 	}
 	p.filter = "name=" + url.QueryEscape(names[0]) + "&"
 	if !p.asked {
@@ -75,20 +76,25 @@ func (s *Server) getCategory(e *exchange) error {
 func (e *exchange) categoryID() (petcat.CategoryID, error) {
 	id := e.itemID()
 	if id == 0 {
-		return 0, petcat.Errorf(petcat.CodeNotFound, "the id of a category is a whole number, as in %s/categories/4", basePath)
+		return 0, petcat.Errorf(petcat.CodeNotFound,
+			"the id of a category is a whole number, as in %s/categories/4", basePath)
 	}
 	return petcat.CategoryID(id), nil
 }
 
 // createCategory handles POST /categories.
 func (s *Server) createCategory(e *exchange, body []byte) error {
-	return create(e, body, decodeNewCategory, func(n petcat.NewCategory, key petcat.IdempotencyKey) ([]byte, bool, error) {
+	save := func(n petcat.NewCategory, key petcat.IdempotencyKey) ([]byte, bool, error) {
 		rejected, err := s.checkConditions(e)
 		if err != nil {
 			return nil, false, err
 		}
 		created, err := s.options.Store.CreateCategory(e.r.Context(), petcat.CreateCategory{
-			Account: e.caller.Account, New: n, IdempotencyKey: key, Rejected: rejected,
+			Account:        e.caller.Account,
+			New:            n,
+			IdempotencyKey: key,
+			Rejected:       rejected,
+			Limit:          e.caller.Storage,
 		})
 		if err != nil {
 			return nil, false, err
@@ -97,7 +103,8 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 		e.set("Location", basePath+"/categories/"+strconv.FormatInt(int64(created.Category.ID), 10))
 		e.set("ETag", catalog.CategoryETag(answer))
 		return answer, created.Replayed, err
-	})
+	}
+	return create(e, body, decodeNewCategory, save)
 }
 
 // checkConditions evaluates If-Match and If-None-Match of a create. rejected is the error 412 if they
@@ -133,7 +140,11 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 		return err
 	}
 	updated, err := s.options.Store.UpdateCategory(e.r.Context(), petcat.UpdateCategory{
-		ID: id, Account: e.caller.Account, Patch: patch, Expected: expected,
+		ID:       id,
+		Account:  e.caller.Account,
+		Patch:    patch,
+		Expected: expected,
+		Limit:    e.caller.Storage,
 	})
 	if err != nil {
 		return err
@@ -214,7 +225,8 @@ func preconditionFailed() *petcat.Error {
 // create handles a POST that creates a resource. save stores the resource. It returns its JSON, and
 // whether an earlier request with the same idempotency key created it.
 func create[N any](
-	e *exchange, body []byte, decode func([]byte) (N, error), save func(N, petcat.IdempotencyKey) (answer []byte, replayed bool, err error),
+	e *exchange, body []byte, decode func([]byte) (N, error),
+	save func(N, petcat.IdempotencyKey) (answer []byte, replayed bool, err error),
 ) error {
 	key, err := web.IdempotencyKey(e.r.Header)
 	if err != nil {

@@ -12,7 +12,8 @@ const (
 	// corsExposed lists the response headers that scripts may read, besides the safelisted
 	// ones.
 	corsExposed = "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
-		"X-Request-Id, X-Error-Field, X-Ignored-Parameters, Location, ETag, Link, Age, Date, Allow, Accept-Patch, Accept-Encoding, WWW-Authenticate, Idempotent-Replayed, Deprecation, Sunset, X-Stability"
+		"X-Request-Id, X-Error-Field, X-Ignored-Parameters, Location, ETag, Link, Age, Date, Allow, Accept-Patch, " +
+		"Accept-Encoding, WWW-Authenticate, Idempotent-Replayed, Deprecation, Sunset, X-Stability"
 	corsMethods = "DELETE, GET, HEAD, PATCH, POST"
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
 	corsMaxAge  = "7200" // seconds; Chromium's maximum

@@ -89,11 +89,13 @@ func (s *Server) dispatch(e *exchange) error {
 	}
 	maps.Copy(e.Header(), endpoint.deprecation)
 	if endpoint.Sunset(e.At) {
-		return petcat.Errorf(petcat.CodeOperationSunset, "the operation %s ended on %s; its description at /docs names what to use instead",
+		return petcat.Errorf(petcat.CodeOperationSunset,
+			"the operation %s ended on %s; its description at /docs names what to use instead",
 			endpoint.ID, endpoint.SunsetAt.UTC().Format(time.DateOnly))
 	}
 	if e.caller.ReadOnly && endpoint.Writes() {
-		return petcat.Errorf(petcat.CodeForbidden, "this API key is read-only; use a key that may write, or ask the operator for one")
+		return petcat.Errorf(petcat.CodeForbidden,
+			"this API key is read-only; use a key that may write, or ask the operator for one")
 	}
 	if endpoint.Writes() && endpoint.Method != http.MethodPost && e.r.Header["Idempotency-Key"] != nil {
 		// It would be ignored, and the caller would rely on it.
@@ -117,7 +119,9 @@ func (s *Server) noSuchPath(path string) error {
 		}
 	}
 	return petcat.Errorf(petcat.CodeNotFound,
-		"there is nothing at this path; the API is under %s, its reference at /docs, its OpenAPI document at /openapi.json", basePath)
+		"there is nothing at this path; the API is under %s, its reference at /docs, "+
+			"its OpenAPI document at /openapi.json",
+		basePath)
 }
 
 // deprecationPage is the section of the reference page that explains deprecation.

@@ -96,6 +96,8 @@ func (b brokenList) Current(context.Context, petcat.Revision) (*catalog.Snapshot
 	return nil, 0, b.fail()
 }
 
+func (b brokenList) Holdings(petcat.AccountID) petcat.Holdings { return petcat.Holdings{} }
+
 func TestServerErrors(t *testing.T) {
 	var fail func() error
 	s := start(t, func(o *httpapi.Options) { o.Catalog = brokenList{fail: func() error { return fail() }} })

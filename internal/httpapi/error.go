@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/web"
@@ -21,7 +20,9 @@ const statusGone = 499
 // respondError sends the contract's Error object for err. It logs err if the service failed.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
-	gone := errors.Is(err, context.Canceled) && e.r.Context().Err() != nil && web.StatusOf(public.Code) >= http.StatusInternalServerError
+	gone := errors.Is(err, context.Canceled) &&
+		e.r.Context().Err() != nil &&
+		web.StatusOf(public.Code) >= http.StatusInternalServerError
 	if gone {
 		// Only a client that closed only its sending side can receive this.
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
@@ -68,9 +69,7 @@ func (s *Server) logFailure(e *exchange, err error) {
 		s.options.Logger.ErrorContext(e.r.Context(), "request failed", attrs...)
 		return
 	}
-	// During an outage all requests fail for the same reason: one line per second is enough.
-	now := s.options.Clock.Read().Mono
-	if next := s.nextOutageLine.Load(); now >= next && s.nextOutageLine.CompareAndSwap(next, now+int64(time.Second)) {
+	if s.outageLines.Allow(s.options.Clock.Read().Mono) {
 		s.options.Logger.WarnContext(e.r.Context(), "service unavailable", attrs...)
 	}
 }

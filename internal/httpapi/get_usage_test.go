@@ -21,7 +21,7 @@ func TestUsageIsFree(t *testing.T) {
 		wantStatus(t, a, 200)
 		wantHeader(t, a, "Cache-Control", "no-store")
 		wantHeader(t, a, "X-Stability", "beta")
-		want := fmt.Sprintf(`{"plan":"free","windows":[{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],"ban":%s,"bans":[%s],"key":{"id":"key_1","label":"","read_only":false,"expires_at":null}}`,
+		want := fmt.Sprintf(`{"plan":"free","windows":[{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],"ban":%s,"bans":[%s],"key":{"id":"key_1","label":"","read_only":false,"expires_at":null},"storage":{"bytes":0,"max_bytes":2097152,"categories":0,"max_categories":10000}}`,
 			n, 60-n, minute.Unix(), n, 1000-n, midnight.Unix(), ban, bans)
 		if string(a.body) != want {
 			t.Errorf("usage: %s, want %s", a.body, want)

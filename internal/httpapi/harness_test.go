@@ -123,7 +123,7 @@ func must(t testing.TB, err error) {
 func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petcat.Account {
 	s.t.Helper()
 	numbers = append(numbers, 0, 0)
-	subscription, err := petcat.ParseSubscription(string(plan), numbers[0], numbers[1])
+	subscription, err := petcat.ParseSubscription(string(plan), petcat.Quota{PerMinute: numbers[0], PerDay: numbers[1]}, petcat.Storage{})
 	must(s.t, err)
 	account, err := s.store.CreateAccount(s.t.Context(), petcat.By("test"), petcat.AccountName(name), subscription)
 	must(s.t, err)
@@ -138,7 +138,7 @@ func (s *service) key(account petcat.Account) (secret string, id petcat.KeyID) {
 
 func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret string, id petcat.KeyID) {
 	s.t.Helper()
-	fresh, generated, err := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}.NewKey(account.ID, terms, s.clock.Read().Time())
+	fresh, generated, err := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}.NewKey(account.ID, terms)
 	must(s.t, err)
 	key, err := s.store.CreateKey(s.t.Context(), petcat.By("test"), fresh)
 	must(s.t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/petcat-api/petcat/internal/web"
 )
 
-// identify finds the caller by its key. Without a valid key, it stores the error for admit.
+// identify finds the caller by its key. Without a valid key, it stores the error for limit.
 func (s *Server) identify(next handler) handler {
 	return func(e *exchange) error {
 		credential, err := bearer(e.r)
@@ -38,7 +38,9 @@ func (s *Server) hasFailedTooOften(e *exchange) bool {
 // credentials in the URL, because logs contain URLs.
 func bearer(r *http.Request) (string, error) {
 	if web.HasSecret(r.URL) {
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "an API key must not be in the URL, where logs keep it: send Authorization: Bearer <API_KEY>, and replace this key")
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey,
+			"an API key must not be in the URL, where logs keep it: "+
+				"send Authorization: Bearer <API_KEY>, and replace this key")
 	}
 	values := r.Header["Authorization"]
 	switch {
@@ -52,16 +54,20 @@ func bearer(r *http.Request) (string, error) {
 	value := values[0]
 	named, rest, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(named, scheme) {
-		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "send your API key with the Bearer scheme: Authorization: Bearer <API_KEY>")
+		return "", petcat.Errorf(petcat.CodeMissingAPIKey,
+			"send your API key with the Bearer scheme: Authorization: Bearer <API_KEY>")
 	}
 	credential := strings.Trim(rest, " ")
 	switch {
 	case credential == "":
-		return "", petcat.Errorf(petcat.CodeMissingAPIKey, "the Authorization header contains no key: send Authorization: Bearer <API_KEY>")
+		return "", petcat.Errorf(petcat.CodeMissingAPIKey,
+			"the Authorization header contains no key: send Authorization: Bearer <API_KEY>")
 	case len(credential) > len(scheme) && strings.EqualFold(credential[:len(scheme)], scheme):
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the Authorization header contains the word Bearer twice: send Authorization: Bearer <API_KEY>")
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey,
+			"the Authorization header contains the word Bearer twice: send Authorization: Bearer <API_KEY>")
 	case strings.ContainsAny(credential[:1], `"'<`):
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey, "the key in the Authorization header is in quotes or brackets: send it without them")
+		return "", petcat.Errorf(petcat.CodeInvalidAPIKey,
+			"the key in the Authorization header is in quotes or brackets: send it without them")
 	}
 	return credential, nil
 }

@@ -22,16 +22,16 @@ const (
 	PeeksPerMinute = 60
 )
 
-// admit charges the account and calls next, or rejects the request. It sets the rate-limit headers
+// limit charges the account and calls next, or rejects the request. It sets the rate-limit headers
 // before any later step can respond.
-func (s *Server) admit(next handler) handler {
+func (s *Server) limit(next handler) handler {
 	return func(e *exchange) error {
 		s.find(e)
 		if e.caller == nil {
 			return s.rejectUnauthenticated(e)
 		}
 		if e.endpoint != nil && e.endpoint.Free {
-			return s.admitFree(e, next)
+			return s.limitFree(e, next)
 		}
 		d, err := s.options.Limiter.Spend(e.r.Context(), e.charge())
 		if err != nil {
@@ -52,9 +52,9 @@ func (e *exchange) charge() ratelimit.Charge {
 	return ratelimit.Charge{Account: e.caller.Account, Key: e.caller.Key, Quota: e.caller.Quota}
 }
 
-// admitFree calls next without charging the account. A separate bucket limits these requests. next
+// limitFree calls next without charging the account. A separate bucket limits these requests. next
 // sets the rate-limit headers.
-func (s *Server) admitFree(e *exchange, next handler) error {
+func (s *Server) limitFree(e *exchange, next handler) error {
 	if d := s.options.Peeks.Take(e.caller.Account); d.Rejected {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
@@ -196,8 +196,27 @@ func (s *Server) refresh(e *exchange) {
 	case e.Decision.Allowed:
 		s.setLimits(e, e.Decision.At(at))
 	case e.reset <= second: // the rejecting window has ended
+		e.setDate(at)
 		e.set("X-RateLimit-Reset", strconv.FormatInt(second+1, 10))
 	}
+}
+
+// date is a value of the Date header.
+type date struct {
+	second int64
+	header []string
+}
+
+// setDate sets the Date header to a time of the clock that decided. The default is the time of this
+// node's clock, by which X-RateLimit-Reset may have passed. It keeps the value of the last second.
+func (e *exchange) setDate(now int64) {
+	second := now / int64(time.Second)
+	d := e.server.date.Load()
+	if d == nil || d.second != second {
+		d = &date{second, []string{time.Unix(second, 0).UTC().Format(http.TimeFormat)}}
+		e.server.date.Store(d)
+	}
+	e.Header()["Date"] = d.header
 }
 
 // setBucketLimits sets the headers of a bucket.
@@ -226,6 +245,7 @@ func (e *exchange) setOtherLimits() {
 // setHeaders sets the rate-limit headers. now is the time of the decision.
 func (e *exchange) setHeaders(limit []string, effective ratelimit.WindowState, p *policy, state []byte, now int64) {
 	e.reset, e.decided = effective.Reset, now
+	e.setDate(now)
 	h := e.Header()
 	h["X-RateLimit-Limit"] = limit
 	e.set("X-RateLimit-Remaining", strconv.FormatInt(effective.Remaining(), 10))
@@ -251,6 +271,14 @@ type usage struct {
 	Ban     *banUsage     `json:"ban"` // of the caller's key; nil without a ban
 	Bans    []keyBan      `json:"bans"`
 	Key     keyUsage      `json:"key"`
+	Storage storageUsage  `json:"storage"`
+}
+
+type storageUsage struct {
+	Bytes         int64 `json:"bytes"`
+	MaxBytes      int64 `json:"max_bytes"`
+	Categories    int64 `json:"categories"`
+	MaxCategories int64 `json:"max_categories"`
 }
 
 type windowUsage struct {
@@ -307,6 +335,13 @@ func (s *Server) getUsage(e *exchange) error {
 			Label:    key.Label,
 			ReadOnly: key.ReadOnly,
 		},
+	}
+	stored := s.options.Catalog.Holdings(e.caller.Account).Account
+	answer.Storage = storageUsage{
+		Bytes:         stored.Bytes,
+		MaxBytes:      e.caller.Storage.Bytes,
+		Categories:    stored.Categories,
+		MaxCategories: e.caller.Storage.Categories,
 	}
 	if d.BanEnds != 0 {
 		answer.Ban = &banUsage{Until: d.BanEnds}

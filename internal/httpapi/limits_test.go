@@ -77,7 +77,7 @@ func TestLimits(t *testing.T) {
 	})
 
 	t.Run("a plan change applies immediately and keeps the counts", func(t *testing.T) {
-		pro, err := petcat.ParseSubscription("pro", 0, 0)
+		pro, err := petcat.ParseSubscription("pro", petcat.Quota{}, petcat.Storage{})
 		must(t, err)
 		_, err = s.store.EditAccount(t.Context(), petcat.By("test"), account.ID, petcat.EditPlan(pro))
 		must(t, err)

@@ -33,7 +33,8 @@ func (e *exchange) page() (p page, err error) {
 	}
 	if p.query, err = url.ParseQuery(e.r.URL.RawQuery); err != nil {
 		return p, petcat.Errorf(petcat.CodeInvalidField,
-			"the query of the URL cannot be read; percent-encode the names and values of its parameters, and separate them with &")
+			"the query of the URL cannot be read; percent-encode the names and values of its parameters, "+
+				"and separate them with &")
 	}
 	limit, err := p.parameter("limit", 1, petcat.MaxPage, defaultPage)
 	if err != nil {
@@ -70,7 +71,10 @@ func ignored(rawQuery string, known []string) string {
 		if decoded, err := url.QueryUnescape(name); err == nil {
 			name = decoded
 		}
-		if escaped := url.PathEscape(name); name != "" && !slices.Contains(known, name) && !slices.Contains(names, escaped) && len(names) < maxIgnored {
+		if name == "" || slices.Contains(known, name) || len(names) == maxIgnored {
+			continue
+		}
+		if escaped := url.PathEscape(name); !slices.Contains(names, escaped) {
 			names = append(names, escaped)
 		}
 	}

@@ -51,6 +51,7 @@ func (s *Server) createPet(e *exchange, body []byte) error {
 			Account:        e.caller.Account,
 			New:            n,
 			IdempotencyKey: key,
+			Limit:          e.caller.Storage,
 		})
 		return marshal(pet(created.Pet)), created.Replayed, err
 	})
@@ -89,6 +90,7 @@ func (s *Server) createOrder(e *exchange, body []byte) error {
 			Account:        e.caller.Account,
 			New:            n,
 			IdempotencyKey: key,
+			Limit:          e.caller.Storage,
 		})
 		return marshal(order(created.Order)), created.Replayed, err
 	})

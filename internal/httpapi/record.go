@@ -36,8 +36,8 @@ type exchange struct {
 	start  clock.Reading
 	values []string // of headers; see set
 
-	route    *route    // of the path; nil before admit, or if there is none
-	endpoint *endpoint // the operation; nil before admit, or if there is none
+	route    *route    // of the path; nil before limit, or if there is none
+	endpoint *endpoint // the operation; nil before limit, or if there is none
 	item     string    // the last path segment, if it is a parameter
 
 	// X-RateLimit-Reset, 0 until the rate-limit headers are set, and the time of their decision by

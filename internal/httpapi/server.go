@@ -25,6 +25,7 @@ import (
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/logging"
 	"github.com/petcat-api/petcat/internal/ratelimit"
 	"github.com/petcat-api/petcat/internal/web"
 )
@@ -35,6 +36,8 @@ type categoryList interface {
 	// since it was complete as its age. newest is the newest revision in the store, if it was
 	// read after the request arrived, or 0.
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
+	// Holdings returns what an account stores, as far as this node knows.
+	Holdings(account petcat.AccountID) petcat.Holdings
 }
 
 type identifier interface {
@@ -42,11 +45,18 @@ type identifier interface {
 	IdentifyNew(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
 }
 
-// Store stores the data of the API.
+// Store is the part of the store that the API calls. The methods are those of
+// [petcat.CategoryStore], [petcat.PetStore], [petcat.OrderStore], [petcat.KeyStore] and
+// [petcat.BanStore].
 type Store interface {
-	petcat.CategoryStore
-	petcat.PetStore
-	petcat.OrderStore
+	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
+	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
+	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
+	CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error)
+	FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error)
+	ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, error)
+	CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error)
+	ListOrders(ctx context.Context, q petcat.OrderQuery) ([]petcat.Order, error)
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
 	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 }
@@ -101,11 +111,12 @@ type Server struct {
 	bodies        *bodyMemory // of BodyBytes
 	exchanges     sync.Pool
 	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
-	addressPolicy *policy  // for callers without a valid key
-	usagePolicy   *policy  // for accounts that request their usage too often
+	date          atomic.Pointer[date]
+	addressPolicy *policy // for callers without a valid key
+	usagePolicy   *policy // for accounts that request their usage too often
 
-	requestIDs     *web.RequestIDs
-	nextOutageLine atomic.Int64 // earliest time to log the next 503, in monotonic nanoseconds
+	requestIDs  *web.RequestIDs
+	outageLines logging.Seldom // of requests that got 503
 }
 
 // New returns a server.

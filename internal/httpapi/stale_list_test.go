@@ -12,12 +12,13 @@ import (
 
 // agedList is a list with a configurable age.
 type agedList struct {
-	list *catalog.Catalog
-	age  *time.Duration
+	*catalog.Catalog
+
+	age *time.Duration
 }
 
 func (l agedList) Current(ctx context.Context, newest petcat.Revision) (*catalog.Snapshot, time.Duration, error) {
-	snapshot, _, err := l.list.Current(ctx, newest)
+	snapshot, _, err := l.Catalog.Current(ctx, newest)
 	return snapshot, *l.age, err
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +28,16 @@ func (blind) Spend(context.Context, ratelimit.Charge) (ratelimit.Decision, error
 	return ratelimit.Decision{}, petcat.Errorf(petcat.CodeServiceUnavailable, "requests cannot be counted now")
 }
 
-// behind is a limiter whose clock is five seconds behind the node's, as the database's may be.
+// behind is a limiter whose clock is behind the node's, as the database's may be.
 type behind struct {
 	blind
 
 	clock clock.Clock
+	by    time.Duration
 }
 
 func (b behind) Spend(_ context.Context, c ratelimit.Charge) (ratelimit.Decision, error) {
-	now := b.clock.Read().Wall - int64(5*time.Second)
+	now := b.clock.Read().Wall - int64(b.by)
 	u := ratelimit.Usage{QuotaCount: petcat.QuotaCount{Now: now, MinuteUsed: c.Quota.PerMinute}, Quota: c.Quota}
 	return u.Decide(ratelimit.MinuteSpent, c.Key), nil
 }
@@ -42,7 +45,7 @@ func (b behind) Spend(_ context.Context, c ratelimit.Charge) (ratelimit.Decision
 // TestResetByLimitersClock: a rejection whose body arrived slowly shows the end of the window by the
 // clock of the limiter, which Retry-After follows.
 func TestResetByLimitersClock(t *testing.T) {
-	s := start(t, func(o *httpapi.Options) { o.Limiter = behind{clock: o.Clock} })
+	s := start(t, func(o *httpapi.Options) { o.Limiter = behind{clock: o.Clock, by: 5 * time.Second} })
 	key, _ := s.key(s.account("free", petcat.Free))
 	minute := noon.Truncate(time.Minute).Add(time.Minute)
 	s.advance(minute.Add(2300 * time.Millisecond).Sub(noon))
@@ -53,6 +56,26 @@ func TestResetByLimitersClock(t *testing.T) {
 	wantError(t, a, 429, petcat.CodeRateLimitExceeded)
 	if got, want := fmt.Sprint(a.Header), fmt.Sprintf("X-RateLimit-Reset:[%d]", minute.Unix()); !strings.Contains(got, want) {
 		t.Errorf("headers: %s, want %s", got, want)
+	}
+}
+
+// TestResetMinusDate: X-RateLimit-Reset minus Date is the wait by the limiter's clock, so a client needs
+// no clock of its own, whatever the difference of the node's clock is.
+func TestResetMinusDate(t *testing.T) {
+	for _, by := range []time.Duration{0, 20 * time.Second, -20 * time.Second, time.Hour} {
+		s := start(t, func(o *httpapi.Options) { o.Limiter = behind{clock: o.Clock, by: by} })
+		key, _ := s.key(s.account("free", petcat.Free))
+		a := s.serve(t, "GET", "/v1/categories", key, nil, 0)
+		wantError(t, a, 429, petcat.CodeRateLimitExceeded)
+		date, err := http.ParseTime(a.Header.Get("Date"))
+		must(t, err)
+		now := noon.Add(-by)
+		left := now.Truncate(time.Minute).Add(time.Minute).Sub(now)
+		reset, err := strconv.ParseInt(a.Header["X-RateLimit-Reset"][0], 10, 64)
+		must(t, err)
+		if got := time.Unix(reset, 0).Sub(date); got != left {
+			t.Errorf("%s behind: X-RateLimit-Reset - Date is %s, want %s", by, got, left)
+		}
 	}
 }
 

@@ -15,8 +15,9 @@ type csvReader struct {
 }
 
 var (
-	errStrayQuote = errors.New("a field has a stray quote; put fields that contain quotes in quotes, and double each quote in them")
-	errCR         = errors.New("lines end with CR alone, as in files of old Mac programs; " + saveAs)
+	errStrayQuote = errors.New(
+		"a field has a stray quote; put fields that contain quotes in quotes, and double each quote in them")
+	errCR = errors.New("lines end with CR alone, as in files of old Mac programs; " + saveAs)
 )
 
 // next returns the next record and its line, or a nil record at the end of the file. It skips
@@ -72,7 +73,8 @@ func (r *csvReader) quoted() (string, error) {
 		end := strings.IndexByte(rest, '"')
 		if end < 0 {
 			r.text = ""
-			return "", fmt.Errorf("the quoted field that begins on line %d is not closed; no row after it was read", begin)
+			return "", fmt.Errorf(
+				"the quoted field that begins on line %d is not closed; no row after it was read", begin)
 		}
 		field.WriteString(rest[:end])
 		r.line += strings.Count(rest[:end], "\n")
@@ -154,7 +156,9 @@ func readHeader(header []string) (columns, error) {
 		case strings.ContainsAny(field, ";\t"):
 			return c, errors.New("the columns are separated by semicolons or tabs instead of commas; " + saveAs)
 		default:
-			return c, fmt.Errorf("the column %q is unknown; the first line names the columns, separated by commas: %s", field, fields)
+			return c, fmt.Errorf(
+				"the column %q is unknown; the first line names the columns, separated by commas: %s",
+				field, fields)
 		}
 		seen[name] = true
 		c.count++

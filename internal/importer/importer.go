@@ -72,7 +72,8 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 		case row.ID == "":
 			otherRows = append(otherRows, row)
 		case !found:
-			p.Bad = append(p.Bad, row.bad(client.CodeNotFound, fmt.Sprintf("there is no category %s; omit the id to create one", row.ID)))
+			reason := fmt.Sprintf("there is no category %s; omit the id to create one", row.ID)
+			p.Bad = append(p.Bad, row.bad(client.CodeNotFound, reason))
 		case seen[row.ID]:
 			p.Bad = append(p.Bad, row.bad(CodeInvalidRow, fmt.Sprintf("the id %s occurs twice", row.ID)))
 		case row.Name == c.Name && (row.NoDescription || row.Description == c.Description):
@@ -83,13 +84,16 @@ func (p *Plan) byID(rows []Row, list []client.Category) (otherRows []Row, others
 		}
 		seen[row.ID] = true
 	}
-	return otherRows, slices.DeleteFunc(slices.Clone(list), func(c client.Category) bool { return seen[strconv.FormatInt(c.ID, 10)] })
+	matched := func(c client.Category) bool { return seen[strconv.FormatInt(c.ID, 10)] }
+	return otherRows, slices.DeleteFunc(slices.Clone(list), matched)
 }
 
 // Run calls send for each row, concurrently; send creates the category with an idempotency key,
 // or updates it. Run returns the rows that the service rejected, by line. It stops early with the
 // first error that does not concern a single row, or with the error of the context.
-func Run(ctx context.Context, rows []Row, send func(ctx context.Context, row Row, key string) error) (rejected []BadRow, err error) {
+func Run(
+	ctx context.Context, rows []Row, send func(ctx context.Context, row Row, key string) error,
+) (rejected []BadRow, err error) {
 	feeding, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))

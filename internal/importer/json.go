@@ -54,7 +54,9 @@ func (f *file) readArray(text []byte) error {
 		offset, err = syntax.ByteOffset, syntax.Err
 	}
 	line := 1 + bytes.Count(text[:offset], []byte("\n"))
-	return fmt.Errorf("it is not one JSON array of objects (line %d: %w); if it has one object per line, the format is jsonl", line, err)
+	return fmt.Errorf(
+		"it is not one JSON array of objects (line %d: %w); if it has one object per line, the format is jsonl",
+		line, err)
 }
 
 // addObject completes a row from its JSON object, and adds it to the file.

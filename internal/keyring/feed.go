@@ -19,20 +19,24 @@ const (
 
 // feed is the state of the polls.
 type feed struct {
-	seen   petcat.Revision // last applied revision; used by Load and Run
-	failed bool            // the last poll failed; used by Run
+	seen   petcat.Revision // last applied revision; used by Load and run
+	failed bool            // the last poll failed; used by run
 	wake   chan struct{}   // holds a value while CatchUp waits for the next poll
 
-	mu      sync.Mutex
-	running bool          // guarded by mu
-	next    chan struct{} // guarded by mu; closed after the next poll
+	mu   sync.Mutex
+	next chan struct{} // closed after the next poll; nil without Run; guarded by mu
 }
 
-// Run applies changes until ctx ends.
-func (k *Keyring) Run(ctx context.Context) {
+// Follow returns a function that applies changes until its context ends. Call it in the background:
+// from now on, callers of CatchUp wait for it.
+func (k *Keyring) Follow() func(context.Context) {
+	k.feed.replace(make(chan struct{}))
+	return k.run
+}
+
+func (k *Keyring) run(ctx context.Context) {
 	f := &k.feed
-	f.take(true)
-	defer func() { close(f.take(false)) }()
+	defer func() { close(f.replace(nil)) }()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -42,49 +46,53 @@ func (k *Keyring) Run(ctx context.Context) {
 		case <-ticker.C:
 		case <-f.wake:
 		}
-		waiting := f.take(true)
+		next := f.replace(make(chan struct{}))
 		k.Poll(ctx)
-		close(waiting)
+		close(next)
 	}
 }
 
-// take returns the channel that callers of await wait for, and sets whether polls continue.
-func (f *feed) take(running bool) (waiting chan struct{}) {
+// replace sets the channel of the next poll, and returns the one before.
+func (f *feed) replace(next chan struct{}) (before chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	waiting, f.next, f.running = f.next, make(chan struct{}), running
-	return waiting
+	before, f.next = f.next, next
+	return before
 }
 
-// await waits until all changes committed before the call are applied, for up to a second. If now
-// is true, it starts the next poll immediately.
-func (f *feed) await(ctx context.Context, now bool) {
+// upcoming returns a channel that is closed after the next poll, which applies all changes committed
+// before the call. It returns nil if there is no next poll.
+func (f *feed) upcoming() <-chan struct{} {
 	f.mu.Lock()
-	if !f.running {
-		f.mu.Unlock()
+	defer f.mu.Unlock()
+	return f.next
+}
+
+// await waits for a poll, for up to a second.
+func await(ctx context.Context, poll <-chan struct{}) {
+	if poll == nil {
 		return
-	}
-	next := f.next
-	f.mu.Unlock()
-	if now {
-		select {
-		case f.wake <- struct{}{}:
-		default: // a value is already there
-		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
-	case <-next:
+	case <-poll:
 	case <-ctx.Done():
 	}
 }
 
 // CatchUp applies all changes committed before the call. It waits up to a second; a later poll
 // applies the changes if the store takes longer.
-func (k *Keyring) CatchUp(ctx context.Context) { k.feed.await(ctx, true) }
+func (k *Keyring) CatchUp(ctx context.Context) {
+	next := k.feed.upcoming()
+	select {
+	case k.feed.wake <- struct{}{}: // starts the poll
+	default: // a value is already there
+	}
+	await(ctx, next)
+}
 
-// Poll reads the changes of the store once and applies them. Run calls it periodically.
+// Poll reads the changes of the store once and applies them. run calls it periodically.
 func (k *Keyring) Poll(ctx context.Context) {
 	f := &k.feed
 	asking, cancel := context.WithTimeout(ctx, timeout)

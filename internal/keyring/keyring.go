@@ -68,9 +68,10 @@ type key struct {
 }
 
 type account struct {
-	plan   petcat.Plan
-	quota  petcat.Quota
-	closed bool
+	plan    petcat.Plan
+	quota   petcat.Quota
+	storage petcat.Storage
+	closed  bool
 }
 
 // Load loads all keys. Then call Run.
@@ -128,7 +129,12 @@ func (k *Keyring) apply(c petcat.AccessChange) {
 func (k *Keyring) setAccount(a petcat.Account) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	*at(&k.accounts, int64(a.ID)) = account{plan: a.Plan, quota: a.Quota, closed: a.Closed()}
+	*at(&k.accounts, int64(a.ID)) = account{
+		plan:    a.Plan,
+		quota:   a.Quota,
+		storage: a.Storage,
+		closed:  a.Closed(),
+	}
 }
 
 func (k *Keyring) setKey(a petcat.KeyAccess) {
@@ -181,6 +187,7 @@ type Caller struct {
 	Account petcat.AccountID
 	Plan    petcat.Plan
 	Quota   petcat.Quota
+	Storage petcat.Storage // the most that the account may store
 	// ReadOnly callers may not call operations that write.
 	ReadOnly bool
 }
@@ -212,7 +219,7 @@ func (k *Keyring) Identify(credential string, now clock.Reading) (*Caller, error
 // IdentifyNew is [Keyring.Identify] after the next poll, for a key that was unknown. It waits up to a
 // second for the poll.
 func (k *Keyring) IdentifyNew(ctx context.Context, credential string, now clock.Reading) (*Caller, error) {
-	k.feed.await(ctx, false)
+	await(ctx, k.feed.upcoming())
 	return k.Identify(credential, now)
 }
 
@@ -229,7 +236,14 @@ func (k *Keyring) find(hash *petcat.KeyHash, now clock.Reading) (*Caller, petcat
 		return nil, "" // created during Load; the next poll adds the account
 	}
 	a := &k.accounts[key.account]
-	c := &Caller{Key: petcat.KeyID(id), Account: key.account, Plan: a.plan, Quota: a.quota, ReadOnly: key.readOnly}
+	c := &Caller{
+		Key:      petcat.KeyID(id),
+		Account:  key.account,
+		Plan:     a.plan,
+		Quota:    a.quota,
+		Storage:  a.storage,
+		ReadOnly: key.readOnly,
+	}
 	switch { // in the order of [petcat.Key.State]
 	case key.revoked || a.closed:
 		return c, petcat.KeyRevoked

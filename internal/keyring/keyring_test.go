@@ -107,9 +107,7 @@ type fixture struct {
 func generate(t testing.TB, seed byte) petcat.GeneratedKey {
 	t.Helper()
 	g, err := petcat.GenerateKey(petcat.Production, rand.NewChaCha8([32]byte{seed}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return g
 }
 
@@ -178,9 +176,7 @@ func TestIdentify(t *testing.T) {
 		f.want(f.secret[:i]+string(c)+f.secret[i+1:], petcat.CodeInvalidAPIKey)
 	}
 	staging, err := petcat.GenerateKey(petcat.Staging, rand.NewChaCha8([32]byte{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, credential := range []string{"", "pck_live_", f.secret + "0", staging.Secret.Reveal(), generate(t, 2).Secret.Reveal()} {
 		f.want(credential, petcat.CodeInvalidAPIKey)
 	}
@@ -223,9 +219,7 @@ func TestManyKeys(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{9})
 	for n := range 3_000 {
 		g, err := petcat.GenerateKey(petcat.Production, random)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		id := petcat.KeyID(n + 100)
 		secrets[id] = g
 		if n%2 == 0 { // the other ids are skipped
@@ -302,15 +296,14 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// TestRun: changes are applied after a fifth of a second, or when CatchUp returns. Requests with
+// TestFollow: changes are applied after a fifth of a second, or when CatchUp returns. Requests with
 // an unknown key wait for the next poll, because the key may be new.
-func TestRun(t *testing.T) {
+func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(t)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		go func() { defer close(ended); f.Run(ctx) }()
-		synctest.Wait()
+		follow := f.Follow()
 		began := time.Now()
 		elapsed := func(want time.Duration) {
 			t.Helper()
@@ -324,7 +317,11 @@ func TestRun(t *testing.T) {
 			f.store.change(petcat.AccessChange{Keys: []petcat.KeyAccess{f.key}})
 		}
 		revoke(true)
-		f.CatchUp(t.Context())
+		caughtUp := make(chan struct{})
+		go func() { defer close(caughtUp); f.CatchUp(t.Context()) }()
+		synctest.Wait() // it waits, although the polls have not begun
+		go func() { defer close(ended); follow(ctx) }()
+		<-caughtUp
 		f.want(f.secret, petcat.CodeRevokedAPIKey)
 		elapsed(0)
 		revoke(false)

@@ -46,8 +46,8 @@ func fill(t *sqlstore.Tx, accounts, keys int64) error {
 		series = `WITH RECURSIVE generate_series (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM generate_series WHERE value < $1) `
 		key    = `INSERT INTO api_keys (id, account_id, hash, label, hint, created_at, successor_id, revision) VALUES ($1, $2, $3, '', 'abcd', 0, 0, $4)`
 	)
-	if _, err := t.Exec(series+`INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, revision)
-		SELECT value, 'customer ' || value, 'free', 60, 1000, 0, value FROM generate_series`, accounts); err != nil {
+	if _, err := t.Exec(series+`INSERT INTO accounts (id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, revision)
+		SELECT value, 'customer ' || value, 'free', 60, 1000, 1, 1, 0, value FROM generate_series`, accounts); err != nil {
 		return err
 	}
 	for id := range keys {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 // AccountStore is the part of [petcat.AccountStore] that the API calls.
@@ -94,7 +95,10 @@ func (a *API) getAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(account)
+	stored := a.Holdings(account.ID).Account
+	return c.answer(append(representation.Account(account),
+		representation.KV("categories", stored.Categories),
+		representation.KV("bytes", stored.Bytes)))
 }
 
 // newAccountJSON is the body about a new account.
@@ -103,6 +107,9 @@ type newAccountJSON struct {
 	Plan      string `json:"plan"`
 	PerMinute int64  `json:"per_minute"`
 	PerDay    int64  `json:"per_day"`
+	// Only for the enterprise plan, like the quotas.
+	MaxCategories int64 `json:"max_categories"`
+	MaxBytes      int64 `json:"max_bytes"`
 }
 
 // createAccount handles POST /accounts.
@@ -115,7 +122,11 @@ func (a *API) createAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	subscription, err := petcat.ParseSubscription(body.Plan, body.PerMinute, body.PerDay)
+	subscription, err := petcat.ParseSubscription(
+		body.Plan,
+		petcat.Quota{PerMinute: body.PerMinute, PerDay: body.PerDay},
+		petcat.Storage{Categories: body.MaxCategories, Bytes: body.MaxBytes},
+	)
 	if err != nil {
 		return err
 	}
@@ -137,6 +148,18 @@ type accountEditJSON struct {
 	Plan      *petcat.Plan `json:"plan"`
 	PerMinute *int64       `json:"per_minute"`
 	PerDay    *int64       `json:"per_day"`
+
+	MaxCategories *int64 `json:"max_categories"`
+	MaxBytes      *int64 `json:"max_bytes"`
+}
+
+// editsPlan reports whether the plan or one of its numbers was sent.
+func (b accountEditJSON) editsPlan() bool {
+	return b.Plan != nil ||
+		b.PerMinute != nil ||
+		b.PerDay != nil ||
+		b.MaxCategories != nil ||
+		b.MaxBytes != nil
 }
 
 // parse validates a new name. The store checks the plan together with the account.
@@ -148,11 +171,13 @@ func (b accountEditJSON) parse() (e petcat.AccountEdit, err error) {
 		}
 		e.Name = &name
 	}
-	if b.Plan != nil || b.PerMinute != nil || b.PerDay != nil {
+	if b.editsPlan() {
 		e.Plan = &petcat.PlanEdit{
-			Plan:      b.Plan,
-			PerMinute: b.PerMinute,
-			PerDay:    b.PerDay,
+			Plan:          b.Plan,
+			PerMinute:     b.PerMinute,
+			PerDay:        b.PerDay,
+			MaxCategories: b.MaxCategories,
+			MaxBytes:      b.MaxBytes,
 		}
 	}
 	return e, nil

@@ -2,7 +2,9 @@ package management_test
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/management"
@@ -78,7 +80,7 @@ func TestRenameKeepsConcurrentPlan(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.create("/accounts", `{"name":"acme","plan":"free"}`)
-	pro, err := petcat.ParseSubscription("pro", 0, 0)
+	pro, err := petcat.ParseSubscription("pro", petcat.Quota{}, petcat.Storage{})
 	must(t, err)
 	s.server = s.serve(interrupted{Store: s.store, other: func() {
 		_, err := s.store.EditAccount(t.Context(), petcat.By("cli:other"), 1, petcat.EditPlan(pro))
@@ -137,6 +139,20 @@ type unavailable struct{ management.Store }
 
 func (unavailable) FindAccount(context.Context, string) (petcat.Account, error) {
 	return petcat.Account{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
+}
+
+// TestOutageLines: during an outage, the log has one line a second, not one for each request.
+func TestOutageLines(t *testing.T) {
+	s := start(t)
+	s.server = s.serve(unavailable{s.store})
+	for range 2 {
+		s.said.Reset()
+		for range 10 {
+			s.rejected(503, "service_unavailable", "GET", "/accounts/acme", "")
+		}
+		wantEqual(t, "lines", 1, strings.Count(s.said.String(), "level=WARN"))
+		s.clock.Advance(time.Second)
+	}
 }
 
 // TestUnavailableDatabase: an unavailable database is not reported as an empty list.

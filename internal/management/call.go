@@ -111,19 +111,23 @@ func (c *call) send(status int, value any) error {
 	return nil
 }
 
-// sendError sends an error, and logs it if it is a failure of the service.
+// sendError sends an error, and logs it if it is a failure of the service and the client is still there.
 func (a *API) sendError(c *call, err error) {
 	public := petcat.Public(err)
 	a.logRejected(c, public.Code)
-	if public.Code == petcat.CodeInternalError || public.Code == petcat.CodeServiceUnavailable {
+	attrs := []any{"route", web.Route(c.r), "error", err}
+	switch gone := c.ctx().Err() != nil; public.Code {
+	case petcat.CodeInternalError:
 		c.w.Header().Set("Retry-After", "1")
-		// During an outage all requests fail for the same reason: one line per second is enough.
-		outage := public.Code == petcat.CodeServiceUnavailable && !a.failed.take(c.now)
-		if c.ctx().Err() == nil && !outage { // else the client disconnected
-			a.Logger.ErrorContext(c.ctx(), "management request failed",
-				"route", web.Route(c.r),
-				"error", err)
+		if !gone {
+			a.Logger.ErrorContext(c.ctx(), "management request failed", attrs...)
 		}
+	case petcat.CodeServiceUnavailable:
+		c.w.Header().Set("Retry-After", "1")
+		if !gone && a.outageLines.Allow(a.Clock.Read().Mono) {
+			a.Logger.WarnContext(c.ctx(), "service unavailable", attrs...)
+		}
+	default:
 	}
 	web.WriteError(c.w, public)
 }

@@ -71,8 +71,11 @@ func start(t *testing.T) *service {
 // serve returns the management API on a store.
 func (s *service) serve(st management.Store) http.Handler {
 	return management.New(management.Options{
-		Store:   st,
-		Keys:    petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader},
+		Store: st,
+		Keys:  petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader},
+		Holdings: func(petcat.AccountID) petcat.Holdings {
+			return petcat.Holdings{Account: petcat.Storage{Categories: 3, Bytes: 456}}
+		},
 		Backups: func(context.Context) ([]any, error) { return []any{}, nil },
 		CustomerLink: func(token petcat.Secret) string {
 			return "https://api.example.com/account#" + token.Reveal()

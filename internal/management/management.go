@@ -11,6 +11,7 @@ import (
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/logging"
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
@@ -18,6 +19,8 @@ import (
 type Options struct {
 	Store Store
 	Keys  petcat.KeyGenerator
+	// Holdings returns what an account stores.
+	Holdings func(petcat.AccountID) petcat.Holdings
 	// Backups returns the last verified scheduled backup as JSON, if there is one.
 	Backups func(context.Context) ([]any, error)
 	// CustomerLink returns a link to the customer's page; nil if that page is off.
@@ -47,9 +50,9 @@ type Store interface {
 type API struct {
 	Options
 
-	mux      *http.ServeMux
-	rejected map[petcat.Code]*oncePerSecond // of log lines about rejected tokens
-	failed   oncePerSecond                  // of log lines about an unavailable store
+	mux         *http.ServeMux
+	rejected    map[petcat.Code]*logging.Seldom // of rejected tokens
+	outageLines logging.Seldom                  // of requests that got 503
 }
 
 // New returns the management API.
@@ -57,9 +60,9 @@ func New(o Options) *API {
 	a := &API{
 		Options: o,
 		mux:     http.NewServeMux(),
-		rejected: map[petcat.Code]*oncePerSecond{
-			petcat.CodeInvalidAPIKey:         new(oncePerSecond),
-			petcat.CodeTooManyFailedAttempts: new(oncePerSecond),
+		rejected: map[petcat.Code]*logging.Seldom{
+			petcat.CodeInvalidAPIKey:         new(logging.Seldom),
+			petcat.CodeTooManyFailedAttempts: new(logging.Seldom),
 		},
 	}
 	a.register()

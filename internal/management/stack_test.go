@@ -20,16 +20,12 @@ func TestChangeIsShallow(t *testing.T) {
 		stack = functions()
 		return nil, nil // SQL's NULL
 	}
-	if err := driversqlite.RegisterScalarFunction("record_stack", 0, record); err != nil {
-		t.Fatal(err)
-	}
+	must(t, driversqlite.RegisterScalarFunction("record_stack", 0, record))
 	s := start(t)
 	err := s.store.Change(t.Context(), "watch", func(tx *store.Tx) error {
 		return tx.Run(`CREATE TEMP TRIGGER watch AFTER INSERT ON accounts BEGIN SELECT record_stack(); END`)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.create("/accounts", `{"name":"acme","plan":"free"}`)
 
 	isHandler := func(f string) bool { return strings.HasSuffix(f, "management.(*API).createAccount") }

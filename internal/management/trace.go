@@ -2,8 +2,6 @@ package management
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/web"
@@ -23,19 +21,10 @@ func (a *API) used(c *call) {
 	}
 }
 
-// oncePerSecond limits log lines that strangers can cause.
-type oncePerSecond struct{ next atomic.Int64 } // the earliest time of the next line, in Unix milliseconds
-
-// take reports whether a line may be logged at now.
-func (o *oncePerSecond) take(now time.Time) bool {
-	at, next := now.UnixMilli(), o.next.Load()
-	return at >= next && o.next.CompareAndSwap(next, at+time.Second.Milliseconds())
-}
-
 // logRejected logs the rejection of a token.
 func (a *API) logRejected(c *call, code petcat.Code) {
 	limit := a.rejected[code]
-	if limit == nil || !limit.take(c.now) {
+	if limit == nil || !limit.Allow(a.Clock.Read().Mono) {
 		return
 	}
 	a.Logger.WarnContext(c.ctx(), "token rejected",

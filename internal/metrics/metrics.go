@@ -36,7 +36,7 @@ type Metrics struct {
 	requests   *prometheus.CounterVec
 	durations  *prometheus.HistogramVec
 	deprecated *prometheus.CounterVec
-	admitted   prometheus.Counter
+	allowed    prometheus.Counter
 	admin      *prometheus.CounterVec
 	rejected   map[petcat.Code]prometheus.Counter
 	bans       *prometheus.CounterVec
@@ -88,7 +88,7 @@ func New(version, revision string) *Metrics {
 	m.durations = m.newHistograms("petcat_request_duration_seconds", durationBuckets(), "operation")
 	m.deprecated = m.newCounters("petcat_deprecated_requests_total", "operation", "account")
 	m.admin = m.newCounters("petcat_admin_requests_total", "route", "code")
-	m.admitted = m.newCounters("petcat_allowed_total").WithLabelValues()
+	m.allowed = m.newCounters("petcat_allowed_total").WithLabelValues()
 	m.rejected = m.newRejected()
 	m.own.MustRegister(m.requests, m.durations)
 	m.bans = m.newCounters("petcat_bans_total", "mode")
@@ -165,14 +165,14 @@ func (m *Metrics) newHistograms(name string, buckets []float64, labels ...string
 }
 
 // Request counts a request. code is "" unless the response is an error.
-func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, admitted bool, took time.Duration) {
+func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, allowed bool, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.count(answer{cmp.Or(id, NoOperation), status})
 	c.requests.Inc()
 	c.durations.Observe(took.Seconds())
-	if admitted {
-		m.admitted.Inc()
+	if allowed {
+		m.allowed.Inc()
 	} else if rejected := m.rejected[code]; rejected != nil {
 		rejected.Inc()
 	}

@@ -90,6 +90,14 @@ func storeMetrics() []Metric {
 			Help: "Categories in the list.",
 		},
 		{
+			Name: "petcat_catalog_bytes",
+			Help: "Size of all categories, as their limits count it: texts as JSON, and 64 bytes for each.",
+		},
+		{
+			Name: "petcat_catalog_max_bytes",
+			Help: "Limit of petcat_catalog_bytes: --max-categories-size.",
+		},
+		{
 			Name: "petcat_nodes",
 			Help: "Running nodes, including this one.",
 		},
@@ -158,7 +166,11 @@ func memoryMetrics() []Metric {
 		},
 		{
 			Name: "petcat_limiter_overloaded_total",
-			Help: "Requests that got 503 because the database did not count them in time.",
+			Help: "Requests that got 503 because more were queued than the database counts in a second.",
+		},
+		{
+			Name: "petcat_limiter_failed_total",
+			Help: "Requests that got 503 because the call that counted them failed, or waited for a lock for a second.",
 		},
 		{
 			Name: "petcat_limiter_duration_seconds",

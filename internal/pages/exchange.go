@@ -161,6 +161,7 @@ func (x *Exchange) Again(err error, field string, page Handler) error {
 	case petcat.CodeInvalidField,
 		petcat.CodeMissingField,
 		petcat.CodeCategoryInUse,
+		petcat.CodeStorageLimitReached,
 		petcat.CodePreconditionFailed:
 		public := petcat.Public(err)
 		x.problem = Sentence(public.Message)

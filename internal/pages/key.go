@@ -136,7 +136,7 @@ func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
 		Label:     x.Value("label"),
 		ExpiresAt: expiresAt,
 		ReadOnly:  x.Value("read_only") != "",
-	}, x.site.now())
+	})
 	if err != nil {
 		return err
 	}

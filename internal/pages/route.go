@@ -41,7 +41,7 @@ func (s *Site) addPage(p Page) {
 		if err != nil {
 			return err
 		}
-		if err := s.Admit(x.Session); err != nil {
+		if err := s.Limit(x.Session); err != nil {
 			return err
 		}
 		if p.Admin {
@@ -63,7 +63,7 @@ func (s *Site) addForm(f Form) {
 		if err != nil {
 			return err
 		}
-		if err := s.Admit(x.Session); err != nil {
+		if err := s.Limit(x.Session); err != nil {
 			return err
 		}
 		if err := s.MayChange(x.Session); err != nil {

@@ -100,13 +100,13 @@ func (x *Exchange) goToSignIn() error {
 	if _, err := x.R.Cookie(x.site.cookieName()); err != nil {
 		return x.GoTo("sign-in", "")
 	}
-	return x.GoTo("sign-in", "ended")
+	return x.GoTo("sign-in", "expired")
 }
 
 // keepForm sends a page that has the form, and can send it again after the user has signed in.
 func (x *Exchange) keepForm() error {
-	return x.renderAs(http.StatusForbidden, "session-ended", View{
-		Title: "Your session has ended",
+	return x.renderAs(http.StatusForbidden, "session-expired", View{
+		Title: "Your session has expired",
 		Data:  x.R.URL.Path,
 	})
 }
@@ -164,7 +164,7 @@ func (x *Exchange) rejectLink(ctx context.Context, reason error) error {
 	return x.renderAs(http.StatusForbidden, "sign-in", View{Title: "Sign in"})
 }
 
-// signOut ends the session. It is not limited, as [Site.Admit] limits pages.
+// signOut ends the session. It is not limited, as [Site.Limit] limits pages.
 func signOut(x *Exchange) error {
 	err := x.findSession()
 	if petcat.CodeOf(err) == petcat.CodeNotFound {

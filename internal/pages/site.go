@@ -57,8 +57,8 @@ type Site struct {
 	// CheckHost returns an error for requests to a host that is not the site's. The host is in
 	// lower case and has no port.
 	CheckHost func(host string) error
-	// Admit returns an error for requests of a session that sends too many.
-	Admit func(petcat.Session) error
+	// Limit returns an error for requests of a session that sends too many.
+	Limit func(petcat.Session) error
 	// MayChange returns an error for users who may change nothing.
 	MayChange func(petcat.Session) error
 
@@ -135,7 +135,7 @@ func (s *Site) load() {
 var notices = map[string]string{ //nolint:gochecknoglobals // a constant
 	"keys/{key} revoked": "The key was revoked.",
 	"repeated":           "This was done already, once. Secrets are shown only the first time.",
-	"sign-in ended":      "Your session has ended. Sign in with a new link.",
+	"sign-in expired":    "Your session has expired. Sign in with a new link.",
 }
 
 // maxStrangerForm is the MaxForm of requests without a session's cookie, enough to sign in. A form

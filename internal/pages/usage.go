@@ -43,7 +43,7 @@ func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
 // usageChart is a usage history for its chart. Times are Unix seconds.
 type usageChart struct {
 	From int64 `json:"from"`
-	// Periods have their beginning, and the numbers of admitted, rejected and failed requests.
+	// Periods have their beginning, and the numbers of allowed, rejected and failed requests.
 	Periods [][4]int64 `json:"periods"`
 	Step    float64    `json:"step"` // in seconds
 	To      int64      `json:"to"`

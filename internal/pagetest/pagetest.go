@@ -127,7 +127,7 @@ func Must(t *testing.T, err error) {
 // Account creates an account on the Free plan.
 func (s *Service) Account(name string) petcat.Account {
 	s.T.Helper()
-	free, err := petcat.ParseSubscription("free", 0, 0)
+	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	Must(s.T, err)
 	a, err := s.Store.CreateAccount(s.T.Context(), petcat.By(CLI), petcat.AccountName(name), free)
 	Must(s.T, err)
@@ -138,7 +138,7 @@ func (s *Service) Account(name string) petcat.Account {
 func (s *Service) Key(a petcat.AccountID) petcat.Key {
 	s.T.Helper()
 	generator := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}
-	n, _, err := generator.NewKey(a, petcat.KeyTerms{Label: "made before"}, s.Clock.Read().Time())
+	n, _, err := generator.NewKey(a, petcat.KeyTerms{Label: "made before"})
 	Must(s.T, err)
 	k, err := s.Store.CreateKey(s.T.Context(), petcat.By(CLI), n)
 	Must(s.T, err)

@@ -11,16 +11,16 @@ import (
 // process is the server's main process. PostgreSQL runs a process, in its own process group, for
 // each connection.
 type process struct {
-	pid   int
-	ended chan struct{} // closed when Wait has returned
+	pid    int
+	exited chan struct{} // closed when Wait has returned
 }
 
 // startProcess starts a command that is killed if the test process dies.
 func startProcess(cmd *exec.Cmd) (*process, error) {
 	started := make(chan error)
-	p := &process{ended: make(chan struct{})}
+	p := &process{exited: make(chan struct{})}
 	go func() {
-		defer close(p.ended)
+		defer close(p.exited)
 		// The kernel sends the signal when the thread that started the process ends, so the
 		// thread must live as long as the process.
 		runtime.LockOSThread()
@@ -36,7 +36,7 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		<-p.ended
+		<-p.exited
 		return nil, err
 	}
 	return p, nil
@@ -64,12 +64,12 @@ func (p *process) signal(sig syscall.Signal) (children []int) {
 // KillServer kills a server that another program has started. pid is its main process.
 func KillServer(pid int) {
 	p := &process{pid: pid}
-	awaitEnd(append(p.signal(syscall.SIGKILL), pid))
+	awaitExit(append(p.signal(syscall.SIGKILL), pid))
 }
 
-// awaitEnd waits until killed processes have exited. Until then they block the data directory
+// awaitExit waits until killed processes have exited. Until then they block the data directory
 // for the next server.
-func awaitEnd(pids []int) {
+func awaitExit(pids []int) {
 	for _, pid := range pids {
 		for running(pid) {
 			time.Sleep(time.Millisecond)

@@ -151,7 +151,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	if err := s.awaitReady(ctx); err != nil {
 		s.process.signal(syscall.SIGKILL)
-		<-s.process.ended
+		<-s.process.exited
 		s.process = nil
 		text, _ := os.ReadFile(log.Name())
 		return fmt.Errorf("pgtest: the server did not start: %w: %s", err, text)
@@ -170,7 +170,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-s.process.ended:
+		case <-s.process.exited:
 			return errors.New("it exited")
 		case <-time.After(10 * time.Millisecond):
 		}
@@ -245,8 +245,8 @@ func (s *Server) end(sig syscall.Signal) {
 	} else {
 		s.process.signalMain(sig)
 	}
-	<-s.process.ended
-	awaitEnd(killed)
+	<-s.process.exited
+	awaitExit(killed)
 	s.process = nil
 }
 

@@ -11,7 +11,8 @@ import (
 type overviewView struct {
 	pages.KeyList
 
-	Windows  []pages.Window       // nil if unknown
+	Windows  []pages.Window // nil if unknown
+	Stored   petcat.Storage
 	Plans    []petcat.Plan        // that the account may request, the next larger one first
 	Asked    []petcat.PlanRequest // the last request, if any
 	Rejected []petcat.Rejection
@@ -40,6 +41,7 @@ func (p *Portal) overview(x *pages.Exchange) error {
 		Data: overviewView{
 			KeyList:  keys,
 			Windows:  x.Windows(p.Limiter, a),
+			Stored:   p.Holdings(a.ID).Account,
 			Plans:    otherPlans(a.Plan),
 			Asked:    asked,
 			Rejected: rejected,

@@ -17,7 +17,11 @@ func start(t *testing.T, change ...func(*Options)) *pagetest.Service {
 	t.Helper()
 	s := pagetest.Open(t)
 	o := Options{
-		Options: s.Options(), Store: s.Store, Limiter: s.Limiter, Requests: ratelimit.NewBucket[petcat.AccountID](s.Clock, RequestsPerMinute, ratelimit.AllAccounts),
+		Options:  s.Options(),
+		Store:    s.Store,
+		Limiter:  s.Limiter,
+		Holdings: s.List.Holdings,
+		Requests: ratelimit.NewBucket[petcat.AccountID](s.Clock, RequestsPerMinute, ratelimit.AllAccounts),
 	}
 	for _, c := range change {
 		c(&o)

@@ -61,7 +61,7 @@ func (p *Portal) editKey(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
-	edit, err := petcat.ParseKeyEdit(&label, expiresAt, p.now())
+	edit, err := petcat.ParseKeyEdit(&label, expiresAt)
 	if err != nil {
 		return err
 	}

@@ -206,7 +206,7 @@ func TestUsageAndRejections(t *testing.T) {
 	for i, code := range []petcat.Code{petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeInternalError} {
 		batch.Rejections = append(batch.Rejections, petcat.Rejection{
 			Account: a.ID, Key: k.ID, Operation: petcat.OpListCategories, Code: code, Count: 3, First: pagetest.Noon.Add(-time.Hour), Last: pagetest.Noon,
-			RequestID: fmt.Sprint("R", i), Status: 429, Minute: petcat.Spent{Used: 60, Limit: 60},
+			RequestID: fmt.Sprint("R", i), Status: 429, Minute: petcat.QuotaUsage{Used: 60, Limit: 60},
 		})
 	}
 	pagetest.Must(t, s.Store.AddUsage(t.Context(), batch))

@@ -45,6 +45,8 @@ type Options struct {
 
 	Store   Store
 	Limiter pages.Limiter
+	// Holdings returns what an account stores.
+	Holdings func(petcat.AccountID) petcat.Holdings
 	// Requests counts the requests of an account's sessions.
 	Requests *ratelimit.Bucket[petcat.AccountID]
 }
@@ -85,7 +87,7 @@ func New(o Options) *Portal {
 			"{$} asked":         "Your request was sent. This page will show the answer.",
 		},
 		CheckHost: p.checkHost,
-		Admit:     p.admit,
+		Limit:     p.limit,
 		MayChange: func(petcat.Session) error { return nil },
 		Pages:     p.pages(),
 		Forms:     p.forms(),
@@ -136,8 +138,8 @@ func errNeedsTLS() error {
 			"--tls-cert and --tls-key, or the https address of its proxy as --public-url")
 }
 
-// admit rejects requests of an account that sends too many.
-func (p *Portal) admit(s petcat.Session) error {
+// limit rejects requests of an account that sends too many.
+func (p *Portal) limit(s petcat.Session) error {
 	if p.Requests.Take(s.Account.ID).Rejected {
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
 			"too many requests for the pages of this account; wait a minute, then try again")

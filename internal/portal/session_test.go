@@ -21,7 +21,7 @@ func TestSignIn(t *testing.T) {
 		b.Get(path).WantGoesTo("sign-in")
 	}
 	b.Post(
-		"keys", "label", "mine").Want(http.StatusForbidden, "Your session has ended", `action="/account/keys"`, `name="label" value="mine"`)
+		"keys", "label", "mine").Want(http.StatusForbidden, "Your session has expired", `action="/account/keys"`, `name="label" value="mine"`)
 	b.Get("sign-in").Want(http.StatusOK, "Your petcat account")
 
 	token := s.Link(petcat.Subject{Account: a.ID})
@@ -64,15 +64,15 @@ func TestSessionExpiry(t *testing.T) {
 	s.Clock.Advance(petcat.CustomerIdle - time.Minute)
 	b.Do(http.MethodGet, "usage.json", "", "Sec-Fetch-Dest", "empty").Want(http.StatusOK) // a script of an open page
 	s.Clock.Advance(time.Minute)
-	b.Get("").WantGoesTo("sign-in?done=ended")
-	b.Get("sign-in?done=ended").Want(http.StatusOK, "Your session has ended. Sign in")
+	b.Get("").WantGoesTo("sign-in?done=expired")
+	b.Get("sign-in?done=expired").Want(http.StatusOK, "Your session has expired. Sign in")
 	b.Get("").WantGoesTo("sign-in") // the cookie was removed
 
 	other := s.Account("other")
 	b = signIn(s, other)
 	_, err := s.Store.CloseAccount(t.Context(), petcat.By(pagetest.CLI), other.ID)
 	pagetest.Must(t, err)
-	b.Get("").WantGoesTo("sign-in?done=ended")
+	b.Get("").WantGoesTo("sign-in?done=expired")
 }
 
 // TestBounds: the failed attempts of an address are limited, and so are the requests of an account.
@@ -96,14 +96,14 @@ func TestBounds(t *testing.T) {
 	s.Clock.Advance(time.Minute)
 	wrong := []string{"petcat-account-d1=x", "petcat-account-d1=" + strings.Repeat("a", 32)}
 	for i := range pagetest.StrangersPerMinute {
-		b.Do(http.MethodGet, "", "", "Cookie", wrong[i%2]).WantGoesTo("sign-in?done=ended")
+		b.Do(http.MethodGet, "", "", "Cookie", wrong[i%2]).WantGoesTo("sign-in?done=expired")
 	}
 	for _, cookie := range wrong {
 		b.Do(http.MethodGet, "", "", "Cookie", cookie).Want(http.StatusTooManyRequests, "wait a minute")
 	}
 	customer.Get("").Want(http.StatusOK) // a valid session
 	s.Clock.Advance(time.Minute)
-	b.Do(http.MethodGet, "", "", "Cookie", wrong[0]).WantGoesTo("sign-in?done=ended")
+	b.Do(http.MethodGet, "", "", "Cookie", wrong[0]).WantGoesTo("sign-in?done=expired")
 	b.Post("sign-in", "token", "x").Want(http.StatusForbidden)
 }
 

@@ -8,8 +8,6 @@ CREATE FUNCTION unixepoch(modifier text) RETURNS double precision LANGUAGE sql A
 	SELECT date_part('epoch', clock_timestamp())
 $$;
 
-CREATE INDEX category_revision ON categories (revision);
-
 -- Audit entries are only appended. The owner of the table can drop the trigger; the chain of hashes
 -- shows the change.
 CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -44,7 +42,7 @@ CREATE UNLOGGED TABLE spent (
 -- The settings prevent scans of tables without statistics, for example on a new day, and a new plan
 -- for each number of accounts.
 CREATE FUNCTION charge_quota(accounts bigint[], per_minute bigint[], per_day bigint[])
-RETURNS TABLE (now bigint, admitted boolean, minute_used bigint, day_used bigint) -- now in microseconds
+RETURNS TABLE (now bigint, allowed boolean, minute_used bigint, day_used bigint) -- now in microseconds
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_generic_plan SET lock_timeout = '200ms' AS $$
 DECLARE
 	account bigint;
@@ -89,7 +87,7 @@ BEGIN
 		now := coalesce(now, date_part('epoch', clock_timestamp()) * 1000000); -- after the wait for the locks; extract() is slower
 		this_minute := now / 60000000;
 		IF counted <> this_minute THEN
-			-- The usage history has the requests that were admitted before a crash emptied this
+			-- The usage history has the requests that were allowed before a crash emptied this
 			-- table, and by nodes that decided without it.
 			day_used := greatest(CASE WHEN counted / 1440 = this_minute / 1440 THEN day_used END,
 				(SELECT coalesce(sum(u.requests), 0) FROM usage AS u WHERE u.account_id = account
@@ -98,8 +96,8 @@ BEGIN
 		END IF;
 		changed := false;
 		WHILE accounts[i] = account LOOP
-			admitted := minute_used < per_minute[i] AND day_used < per_day[i];
-			IF admitted THEN
+			allowed := minute_used < per_minute[i] AND day_used < per_day[i];
+			IF allowed THEN
 				minute_used := minute_used + 1;
 				day_used := day_used + 1;
 				changed := true;

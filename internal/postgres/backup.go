@@ -13,8 +13,13 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// unlimited removes the timeouts of a role, which are for requests.
-const unlimited = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
+// unlimited removes the timeouts of a role and of [setSession], which are for requests.
+const unlimited = `
+	SELECT set_config(name, '0', true)
+	FROM pg_settings
+	WHERE name IN (
+		'statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout', 'tcp_user_timeout'
+	)`
 
 // longRead runs fn in a read-only transaction without timeouts. It uses its own connection, because
 // it may take hours, and requests need the connections of the pools.

@@ -2,10 +2,13 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/petcat-api/petcat"
 )
@@ -13,7 +16,7 @@ import (
 // Charge implements [petcat.QuotaStore]. It is one round trip and one transaction. The same
 // statement reads the revision, in a snapshot that is taken after the call arrives.
 func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, err error) {
-	const query = `SELECT now, admitted, minute_used, day_used, (SELECT revision FROM counter)
+	const query = `SELECT now, allowed, minute_used, day_used, (SELECT revision FROM counter)
 		FROM charge_quota($1::int8[], $2::int8[], $3::int8[])`
 	accounts, perMinute, perDay := make([]int64, len(charges)), make([]int64, len(charges)), make([]int64, len(charges))
 	for i, c := range charges {
@@ -24,7 +27,7 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 		}
 	}
 	before := s.history.revision()
-	err = s.charges.with(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+	charge := func(ctx context.Context, conn *pgx.Conn) error {
 		rows, err := conn.Query(ctx, query, accounts, perMinute, perDay)
 		if err != nil {
 			return err
@@ -35,14 +38,30 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 			return c, err
 		})
 		return err
-	})
-	if sqlState(err) == "55P03" { // the function's lock_timeout; the call is rolled back
-		return nil, fmt.Errorf("%w: %w", petcat.ErrAccountHeld, err)
+	}
+	err = s.charges.with(ctx, charge)
+	if pgconn.SafeToRetry(err) && ctx.Err() == nil { // nothing was sent, so nothing was charged
+		err = s.charges.with(ctx, charge)
+	}
+	s.noteWait(ctx, err)
+	if sqlState(err) == lockTimeout { // of the function; the call is rolled back
+		return nil, fmt.Errorf("%w: %s: %w", petcat.ErrAccountHeld, holder(err), err)
 	} else if err != nil {
 		return nil, translate(err, "charge quotas")
 	}
 	s.history.reached(counts[0].Newest, before)
 	return counts, nil
+}
+
+// holder says who holds a lock that charge_quota did not get. The server's error has the number of the
+// line that waited; its words are translated.
+func holder(err error) string {
+	const lockOfAccount = " 26 " // the line of pg_advisory_xact_lock in the body of charge_quota
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && strings.Contains(e.Where, lockOfAccount) {
+		return "another call holds the lock of an account"
+	}
+	return "another session holds a lock on the table spent or usage, for example by LOCK, ALTER TABLE or VACUUM FULL"
 }
 
 // Vacuuming returns how many transactions ago the oldest row was frozen, and the age of the oldest

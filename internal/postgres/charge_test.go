@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -256,6 +257,27 @@ func TestChargeOfLockedAccount(t *testing.T) {
 	}
 }
 
+// TestChargeOfLockedTable: the error names a lock of another session.
+func TestChargeOfLockedTable(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	for lock, want := range map[string]string{
+		`SELECT charge_quota('{1}', '{60}', '{1000}')`: "another call holds the lock of an account",
+		`LOCK spent`: "another session holds a lock on the table spent or usage",
+		`LOCK usage`: "another session holds a lock on the table spent or usage",
+	} {
+		conn := pgtest.Connect(t, url)
+		pgtest.Execute(t, conn, `BEGIN`)
+		pgtest.Execute(t, conn, lock)
+		_, err := s.Charge(t.Context(), oneCharge(1))
+		if !errors.Is(err, petcat.ErrAccountHeld) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", lock, err, want)
+		}
+		pgtest.Execute(t, conn, `ROLLBACK`)
+	}
+}
+
 // TestChargeMovesTheRow: an account has one row. Its key changes every 64 requests, so that the
 // index skips the dead versions that a long snapshot keeps.
 func TestChargeMovesTheRow(t *testing.T) {
@@ -281,7 +303,7 @@ func TestChargeInParallel(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`UPDATE fake.time SET micros = 1800000000000000`)
 	const accounts, quota, senders, calls = 20, 60, 8, 40
-	var admitted [accounts]atomic.Int64
+	var allowed [accounts]atomic.Int64
 	var wg sync.WaitGroup
 	for sender := range senders {
 		s := openAt(t, c.url, Options{})
@@ -303,16 +325,16 @@ func TestChargeInParallel(t *testing.T) {
 				}
 				for i, count := range counts {
 					if count.Allowed {
-						admitted[charges[i].Account].Add(1)
+						allowed[charges[i].Account].Add(1)
 					}
 				}
 			}
 		})
 	}
 	wg.Wait()
-	for id := range admitted {
-		if n := admitted[id].Load(); n != quota {
-			t.Errorf("account %d was admitted %d times, want %d", id, n, quota)
+	for id := range allowed {
+		if n := allowed[id].Load(); n != quota {
+			t.Errorf("account %d was allowed %d times, want %d", id, n, quota)
 		}
 	}
 }

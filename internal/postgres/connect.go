@@ -98,11 +98,42 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	config.RuntimeParams["client_encoding"] = "UTF8"
 	config.RuntimeParams["timezone"] = "UTC"
 	config.OnNotice = onNotice
+	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive()}).DialContext // ConnectTimeout is for the whole connect
 	// Of several hosts, use the one that accepts writes: the lists of a standby are stale.
 	if config.ValidateConnect == nil {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return pool, nil
+}
+
+// keepAlive lets both ends of an idle connection notice within a minute that the other one is gone.
+func keepAlive() net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
+}
+
+// setSession sets how long the server keeps a session. Otherwise it keeps those whose client is gone
+// or whose network dropped them silently for hours, and each time-out of a call leaves one behind. The
+// URL, the role and the database may have other values. A pooler shares its sessions, so they stay as
+// they are; it also invents the process number.
+func setSession(ctx context.Context, conn *pgx.Conn, serving bool) error {
+	const query = `
+		SELECT count(set_config(name, value, false))
+		FROM pg_settings JOIN (VALUES
+			('idle_session_timeout', '0'),
+			('tcp_keepalives_idle', '30'),
+			('tcp_keepalives_interval', '10'),
+			('tcp_keepalives_count', '3'),
+			('tcp_user_timeout', $2)
+		) AS ours (name, value) USING (name)
+		WHERE source IN ('default', 'configuration file')
+			AND pg_backend_pid() = $1`
+	// A command may stop reading for longer, for example while its output is read page by page.
+	userTimeout := "0"
+	if serving {
+		userTimeout = "30s"
+	}
+	_, err := conn.Exec(ctx, query, pgx.QueryExecModeExec, int64(conn.PgConn().PID()), userTimeout)
+	return err
 }
 
 // needed are settings of the server, the database or the role on which the store relies. It does

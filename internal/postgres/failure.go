@@ -56,7 +56,7 @@ var states = []struct { //nolint:gochecknoglobals // a constant table
 	{"53300", temporary, true, "the database server at %s has too few connections (%s); a node needs 11 (pool_max_conns of the URL and 3 more), a backup and a command 2 each: raise max_connections, or the CONNECTION LIMIT of the role or the database, or end other clients"},
 	{diskFull, temporary, true, "the disk of the database server at %s is full (%s); free some space"},
 	{"53", temporary, true, "the database server at %s is out of a resource (%s); try again when it is available"},
-	{"55P03", temporary, true, "another program holds a lock in the database at %s (%s); try again when it has finished"},
+	{lockTimeout, temporary, true, "another program holds a lock in the database at %s (%s); try again when it has finished"},
 	{"57014", temporary, true, "a statement timed out in the database at %s (%s); raise statement_timeout of the role"},
 	{"57", temporary, true, "the database server at %s is starting or stopping (%s); try again in a moment"},
 	{"58", temporary, true, "the database server at %s has a system error (%s); check its log"},
@@ -92,8 +92,11 @@ var (
 	errNotReplicated = errors.New("the wait for the synchronous standby was canceled")
 )
 
-// diskFull is the SQLSTATE for a full disk.
-const diskFull = "53100"
+// SQLSTATEs.
+const (
+	diskFull    = "53100"
+	lockTimeout = "55P03"
+)
 
 // sqlState returns the SQLSTATE of an error, "" if it does not come from the server.
 func sqlState(err error) string {

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -193,6 +195,70 @@ func TestBrokenIdleConnections(t *testing.T) {
 	}
 }
 
+// TestChargesAfterIdleConnectionsWereClosed: a charge is never repeated, so the connections are checked
+// before it is sent. All of them are there, and all were closed, by the server or on the way.
+func TestChargesAfterIdleConnectionsWereClosed(t *testing.T) {
+	direct := server.Database(t)
+	network, url := newNetwork(t, direct)
+	s := openAt(t, url, Options{Serving: true})
+	defer closeNow(t, s)
+	for name, closeAll := range map[string]func(){
+		"by the server": func() { breakAll(t, direct) },
+		"on the way":    network.disconnect,
+	} {
+		eventually(t, "connections", func() error { return haveConnections(s, defaultPoolSize+more) })
+		closeAll()
+		var all sync.WaitGroup
+		for range 2 * chargeConnections {
+			all.Go(func() {
+				if _, err := s.Charge(t.Context(), oneCharge(1)); err != nil {
+					t.Errorf("closed %s: %v", name, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// unsent is a connection whose next write fails before anything is sent.
+type unsent struct {
+	net.Conn
+
+	fails *atomic.Bool
+}
+
+func (c unsent) Write(b []byte) (int, error) {
+	if c.fails.CompareAndSwap(true, false) {
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(b)
+}
+
+// TestUnsentCharge: a charge that was certainly not sent is sent on another connection.
+func TestUnsentCharge(t *testing.T) {
+	s := openAt(t, server.Database(t), Options{})
+	defer closeNow(t, s)
+	var fails atomic.Bool
+	config := s.charges.Config()
+	dial := config.ConnConfig.DialFunc
+	config.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		return unsent{c, &fails}, err
+	}
+	s.charges.Close()
+	var err error
+	if s.charges, err = newPool(t.Context(), config, Options{}, chargeConnections); err != nil {
+		t.Fatal(err)
+	}
+	for used := range int64(3) {
+		counts, err := s.Charge(t.Context(), oneCharge(1))
+		if err != nil || counts[0].MinuteUsed != used+1 && used > 0 {
+			t.Errorf("charge %d: %+v, %v", used+1, counts, err)
+		}
+		fails.Store(true)
+	}
+}
+
 // TestServerKeepsItsConnections: a node opens all connections of its pools in advance, and replaces
 // lost ones. A command opens only the connections that it needs.
 func TestServerKeepsItsConnections(t *testing.T) {
@@ -246,6 +312,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))
 	s := openAt(t, url+"&default_query_exec_mode=exec", Options{})
 	defer closeNow(t, s)
+	changes := 0
+	s.OnAccessChange(func(context.Context) { changes++ })
 	for name, tt := range map[string]struct {
 		fate fate
 		done bool
@@ -262,20 +330,22 @@ func TestUnknownOutcomes(t *testing.T) {
 		}
 
 		network.failOne(commit, tt.fate)
-		if _, err = s.CreateAccount(t.Context(), petcat.By(
-			"cli:ada"), petcat.AccountName(name), mustSubscription(t)); !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		_, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.AccountName(name), mustSubscription(t))
+		if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 			t.Errorf("the account %s: %v, want an unknown outcome", name, err)
 		}
 		if _, err := s.FindAccount(t.Context(), name); (err == nil) != tt.done {
 			t.Errorf("the account %s afterwards: %v", name, err)
 		}
 	}
+	if changes != 2 {
+		t.Errorf("%d of the 2 accounts were announced, which may exist", changes)
+	}
 	if got := storetest.Names(t, s); len(got) != 2 {
 		t.Errorf("categories %q, want each once", got)
 	}
 }
 
-// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable, too.
 // TestIgnoredError: a transaction whose operation ignores the error of a statement does not commit.
 func TestIgnoredError(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
@@ -289,11 +359,12 @@ func TestIgnoredError(t *testing.T) {
 	if err == nil || errors.Is(err, petcat.ErrOutcomeUnknown) {
 		t.Errorf("got %v, want that nothing was committed", err)
 	}
-	if err := s.SetNote(t.Context(), "next", "x"); err != nil {
+	if err := s.SetSharedText(t.Context(), "next", "x"); err != nil {
 		t.Error(err)
 	}
 }
 
+// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable, too.
 func TestTimeoutBetweenStatements(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)
@@ -303,6 +374,25 @@ func TestTimeoutBetweenStatements(t *testing.T) {
 		_, err := tx.Exec("SELECT 1")
 		return err
 	}))
+}
+
+// TestUnansweredRollback: a rollback that the server does not answer opens the breaker. The caller gets
+// the error of the operation.
+func TestUnansweredRollback(t *testing.T) {
+	s := openAt(t, server.Database(t), Options{})
+	defer closeNow(t, s)
+	ctx, end := context.WithCancelCause(t.Context())
+	rejected := errors.New("rejected")
+	err := s.Change(ctx, "change", func(*store.Tx) error {
+		end(errNoAnswer)
+		return rejected
+	})
+	if !errors.Is(err, rejected) {
+		t.Errorf("got %v, want the error of the operation", err)
+	}
+	if s.writes.err() == nil {
+		t.Error("the breaker is closed")
+	}
 }
 
 // TestCanceledWaitForStandby: PostgreSQL commits if a wait for a synchronous standby is canceled,
@@ -337,6 +427,53 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	if err := s.AddUsage(t.Context(), petcat.UsageBatch{Node: "a", Number: 1}); err != nil { // waits for no standby
 		t.Error(err)
 	}
+}
+
+// TestMissingStandby: after a commit that timed out, a check says that commits wait for a synchronous standby.
+func TestMissingStandby(t *testing.T) {
+	own := pgtest.New(t)
+	url := own.Database(t)
+	defer own.Stop() // otherwise DROP DATABASE would wait for the standby
+	p := patient()
+	s := openAt(t, url, Options{timeouts: &p})
+	defer closeNow(t, s)
+	own.Execute(t, url, "ALTER SYSTEM SET synchronous_standby_names = 'missing'")
+	own.Execute(t, url, "SELECT pg_reload_conf()")
+	eventually(t, "the setting", func() error {
+		var names string
+		err := pgtest.Connect(t, url).QueryRow(t.Context(), "SHOW synchronous_standby_names").Scan(&names)
+		if err == nil && names == "" {
+			err = errors.New("it is not set")
+		}
+		return err
+	})
+	if err := s.Check(t.Context()); err != nil {
+		t.Errorf("before a commit: %v", err)
+	}
+	p.write = 200 * time.Millisecond
+	_, err := tryCreate(t.Context(), t, s, "Dogs", "")
+	wantUnavailable(t, err)
+	wantOpenError(t, s.Check(t.Context()), "wait for a synchronous standby; start it")
+}
+
+// TestLockOfAnotherSession: after a call that timed out, a check names the table that another session locks.
+func TestLockOfAnotherSession(t *testing.T) {
+	url := server.Database(t)
+	s := openAt(t, url, Options{})
+	defer closeNow(t, s)
+	conn := pgtest.Connect(t, url)
+	pgtest.Execute(t, conn, "BEGIN; LOCK TABLE counter")
+	var all sync.WaitGroup
+	all.Go(func() { _, _ = tryCreate(t.Context(), t, s, "Dogs", "") })
+	awaitLock(t, url)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := s.Charge(ctx, oneCharge(1)); err == nil {
+		t.Error("a charge succeeds")
+	}
+	wantOpenError(t, s.Check(t.Context()), "another session holds a lock on the table counter")
+	pgtest.Execute(t, conn, "COMMIT")
+	all.Wait()
 }
 
 // TestStopWhileServerHangs: a node that makes a scheduled backup can stop while the server hangs.

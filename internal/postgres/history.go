@@ -26,36 +26,66 @@ type history struct {
 	changed chan struct{} // closed when err is set
 
 	mu     sync.Mutex
-	known  string          // guarded by mu; the name at the first connection; "" if the role may not read it
+	known  historyName     // guarded by mu; at the first connection; empty if the role may not read it
 	latest petcat.Revision // guarded by mu; the newest revision that was read
 	err    error           // guarded by mu
 }
 
-// selectHistory returns the name of a history, and no row in a standby. A promotion and a recovery
-// to a point in time start a new timeline.
-const selectHistory = `SELECT system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
-		|| '/' || (SELECT oid FROM pg_database WHERE datname = current_database())
+// historyName identifies a history. A promotion and a recovery to a point in time start a new
+// timeline.
+type historyName struct{ server, timeline, database string }
+
+func (n historyName) String() string { return n.server + "/" + n.timeline + "/" + n.database }
+
+// selectHistory returns the name of a history, and no row in a standby.
+const selectHistory = `
+	SELECT
+		system_identifier,
+		left(pg_walfile_name(pg_current_wal_lsn()), 8),
+		(SELECT oid FROM pg_database WHERE datname = current_database())
 	FROM pg_control_system() WHERE NOT pg_is_in_recovery()`
 
 // check returns an error for a connection that must not be used.
 func (h *history) check(ctx context.Context, conn *pgconn.PgConn) error {
+	_, err := h.compare(ctx, conn)
+	return err
+}
+
+// checkWriter is check for connections of [DB.BeginWrite], which depends on nothing that was read
+// before: a promoted standby may be used. So the last usage is written to it.
+func (h *history) checkWriter(ctx context.Context, conn *pgconn.PgConn) error {
+	same, err := h.compare(ctx, conn)
+	if same && errors.Is(err, ErrHistory) {
+		return nil
+	}
+	return err
+}
+
+// compare compares the history of a connection with the known one. same is true if the database is
+// the same, if only on another timeline.
+func (h *history) compare(ctx context.Context, conn *pgconn.PgConn) (same bool, err error) {
 	results, err := conn.Exec(ctx, selectHistory).ReadAll()
 	if sqlState(err) == "42501" {
-		return nil // the role may not read it
+		return true, nil // the role may not read it
 	}
 	if err != nil || len(results) == 0 || len(results[0].Rows) == 0 {
-		return err
+		return false, err
 	}
-	name := string(results[0].Rows[0][0])
+	row := results[0].Rows[0]
+	name := historyName{
+		server:   string(row[0]),
+		timeline: string(row[1]),
+		database: string(row[2]),
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.known == "" {
+	if h.known == (historyName{}) {
 		h.known = name
 	}
 	if name != h.known {
 		h.fail(fmt.Errorf("%w: it is %s and was %s (server/timeline/database)", ErrHistory, name, h.known))
 	}
-	return h.err
+	return name.server == h.known.server && name.database == h.known.database, h.err
 }
 
 // fail sets the error. The caller holds mu.
@@ -89,15 +119,15 @@ func (h *history) reached(r, before petcat.Revision) {
 func (s *DB) HistoryID() string {
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	if s.history.known == "" {
+	if s.history.known == (historyName{}) {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(s.history.known))
+	sum := sha256.Sum256([]byte(s.history.known.String()))
 	return hex.EncodeToString(sum[:4])
 }
 
-// Failed is closed when the history of the database has changed: no new connection is used, and Err
-// returns the reason. Open the store again to read the database again.
+// Failed is closed when the history of the database has changed: new connections are used only for
+// [DB.BeginWrite], and Err returns the reason. Open the store again to read the database again.
 func (s *DB) Failed() <-chan struct{} { return s.history.changed }
 
 // Err returns an [ErrHistory] if the store cannot be used any more.

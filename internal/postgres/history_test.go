@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,6 +45,47 @@ func TestLowerRevision(t *testing.T) {
 	}
 }
 
+// TestPromotedStandby: after a failover, only usage is still written. A batch that the old primary had
+// committed is in the history once if it was replicated, and else it is a gap.
+func TestPromotedStandby(t *testing.T) {
+	url := server.Database(t)
+	s, other := openAt(t, url, Options{}), openAt(t, url, Options{})
+	defer closeNow(t, s)
+	defer closeNow(t, other)
+	hour := time.Now().Truncate(time.Hour)
+	batch := func(number int64) petcat.UsageBatch {
+		count := petcat.UsageCount{Account: 7, Hour: hour.Unix() / 3600, UsageCounts: petcat.UsageCounts{Requests: 1}}
+		return petcat.UsageBatch{Node: "a", Number: number, SeenAt: hour, Counts: []petcat.UsageCount{count}}
+	}
+	if err := s.AddUsage(t.Context(), batch(1)); err != nil {
+		t.Fatal(err)
+	}
+	s.history.mu.Lock()
+	s.history.known.timeline = "before"
+	s.history.mu.Unlock()
+	for _, p := range s.pools() {
+		p.Reset()
+	}
+	for _, number := range []int64{1, 2, 4} {
+		if err := s.AddUsage(t.Context(), batch(number)); err != nil {
+			t.Errorf("batch %d: %v", number, err)
+		}
+	}
+	if !failed(t, s) {
+		t.Error("another timeline was not detected")
+	}
+	h, err := other.Usage(t.Context(), petcat.UsageQuery{Account: 7, From: hour, To: hour.Add(time.Hour)})
+	if err != nil || len(h.Periods) != 1 || h.Periods[0].Requests != 3 || len(h.Gaps) != 1 {
+		t.Errorf("the history is %+v, %v", h, err)
+	}
+	_, err = s.AccessChangesSince(t.Context(), 0)
+	wantUnavailable(t, err)
+	_, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), "acme", petcat.Subscription{})
+	wantUnavailable(t, err)
+	_, err = tryCreate(t.Context(), t, s, "cat", "")
+	wantUnavailable(t, err)
+}
+
 // TestRecreatedDatabase: a store detects that its database was dropped and created again.
 func TestRecreatedDatabase(t *testing.T) {
 	pg := server.Server(t)
@@ -61,6 +103,9 @@ func TestRecreatedDatabase(t *testing.T) {
 	defer closeNow(t, again)
 	if _, err := s.Revision(t.Context()); err == nil || !failed(t, s) {
 		t.Errorf("another database: %v %v", err, s.Err())
+	}
+	if err := s.AddUsage(t.Context(), petcat.UsageBatch{Node: "a", Number: 1}); err == nil {
+		t.Error("usage was written to another database")
 	}
 	if before == "" || again.HistoryID() == before {
 		t.Errorf("the history id of both is %q", before)

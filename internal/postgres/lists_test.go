@@ -99,7 +99,7 @@ func TestAccountsInOtherLocale(t *testing.T) {
 	pg.Execute(t, "postgres", `CREATE DATABASE `+config.Database+` TEMPLATE template0 LC_CTYPE 'C.UTF-8'`)
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
-	free, err := petcat.ParseSubscription("free", 0, 0)
+	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	for _, name := range []petcat.AccountName{"Äa", "Äb", "äc"} {
 		_, createErr := s.CreateAccount(t.Context(), petcat.By("cli:ada"), name, free)
 		err = errors.Join(err, createErr)

@@ -117,6 +117,15 @@ func (n *network) drop(conns ...net.Conn) {
 	}
 }
 
+// disconnect closes all connections, and returns when both sides are closed.
+func (n *network) disconnect() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.conns {
+		_ = c.Close()
+	}
+}
+
 func (n *network) serve(client net.Conn) {
 	postgres, err := net.Dial("tcp", n.target)
 	if err != nil {

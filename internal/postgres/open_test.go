@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -262,6 +263,66 @@ func TestSettingsOfWrites(t *testing.T) {
 				t.Errorf(
 					"with %s, key %q: the writer commits with %s and waits for a lock for %s, %v; want %s and 2s", weaker, key, got, timeout, err, want)
 			}
+		}
+		closeNow(t, s)
+	}
+}
+
+// sessionSettings returns the settings of a connection of a store that [setSession] sets.
+func sessionSettings(t *testing.T, s *stored) map[string]string {
+	t.Helper()
+	settings := make(map[string]string)
+	for _, name := range []string{
+		"idle_session_timeout", "tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout",
+	} {
+		err := s.charges.with(t.Context(), func(ctx context.Context, c *pgx.Conn) error {
+			var value string
+			err := c.QueryRow(ctx, "SHOW "+name, pgx.QueryExecModeExec).Scan(&value)
+			settings[name] = value
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return settings
+}
+
+// TestSessionSettings: the server drops sessions whose client is gone, and keeps idle ones. The operator
+// may set other values in the URL, for the role or for the database. A pooler's sessions are not changed.
+func TestSessionSettings(t *testing.T) {
+	url := server.Database(t)
+	tcp := pgtest.ByTCP(url, server.Server(t).Address())
+	address, _ := pgtest.StartPooler(t, tcp)
+	pooled := openAt(t, pgtest.ByTCP(url, address), Options{Serving: true})
+	defer closeNow(t, pooled)
+	if got := sessionSettings(t, pooled); got["tcp_user_timeout"] != "0" || got["tcp_keepalives_idle"] == "30" {
+		t.Errorf("behind a pooler: %v", got)
+	}
+	server.Server(t).Execute(t, url, set("tcp_keepalives_interval = 17"))
+	ours := map[string]string{
+		"idle_session_timeout":    "0",
+		"tcp_keepalives_idle":     "30",
+		"tcp_keepalives_interval": "17",
+		"tcp_keepalives_count":    "3",
+		"tcp_user_timeout":        "30000", // in milliseconds
+	}
+	inURL, command := maps.Clone(ours), maps.Clone(ours)
+	inURL["tcp_keepalives_idle"] = "77"
+	inURL["idle_session_timeout"] = "1h"
+	command["tcp_user_timeout"] = "0"
+	for _, tt := range []struct {
+		name, url string
+		options   Options
+		want      map[string]string
+	}{
+		{"a server", tcp, Options{Serving: true}, ours},
+		{"a command", tcp, Options{}, command},
+		{"the operator's", tcp + "&tcp_keepalives_idle=77&idle_session_timeout=1h", Options{Serving: true}, inURL},
+	} {
+		s := openAt(t, tt.url, tt.options)
+		if diff := cmp.Diff(tt.want, sessionSettings(t, s)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		closeNow(t, s)
 	}

@@ -13,7 +13,11 @@ import (
 )
 
 // pool is the connections for one purpose, so that other purposes do not delay it.
-type pool struct{ *pgxpool.Pool }
+type pool struct {
+	*pgxpool.Pool
+
+	size int
+}
 
 // refill is the period at which a server replaces lost connections.
 const refill = time.Second
@@ -27,13 +31,13 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options, size int) (
 		config.MinConns = config.MaxConns
 		config.HealthCheckPeriod = refill
 	}
-	// A ping would keep the place of a hung connection in the pool; see with.
+	// A ping would keep the place of a hung connection in the pool; see acquire.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	p, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), config)
 	if err != nil {
 		return pool{}, fmt.Errorf("create the connection pool: %w", err)
 	}
-	return pool{p}, nil
+	return pool{p, size}, nil
 }
 
 // with runs fn with a connection. It does not ask a breaker.
@@ -45,8 +49,27 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 	return release(ctx, c, fn(ctx, c.Conn()))
 }
 
-// acquire returns a connection. It does not ask a breaker.
+// acquire returns a connection. It does not ask a breaker. It leaves out connections that were closed
+// while they were idle, by the server, a firewall or a pooler. If all were, the last one is new.
 func (p pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+	for range p.size {
+		c, err := p.take(ctx)
+		if err != nil || !ended(c.Conn().PgConn()) {
+			return c, err
+		}
+		c.Hijack() // see release
+	}
+	return p.take(ctx)
+}
+
+// ended reports whether an idle connection was closed. It costs a system call; CheckConn, which waits
+// for a millisecond, reads what has arrived: the last message of the server, the end of the
+// connection, or a notice.
+func ended(c *pgconn.PgConn) bool {
+	return heard(c.Conn()) && c.CheckConn() != nil
+}
+
+func (p pool) take(ctx context.Context) (*pgxpool.Conn, error) {
 	c, err := p.Acquire(ctx)
 	if err != nil {
 		err = withCause(ctx, err)

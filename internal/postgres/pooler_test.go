@@ -71,7 +71,7 @@ func TestBehindPooler(t *testing.T) {
 
 func mustSubscription(t *testing.T) petcat.Subscription {
 	t.Helper()
-	s, err := petcat.ParseSubscription("free", 0, 0)
+	s, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	if err != nil {
 		t.Fatal(err)
 	}

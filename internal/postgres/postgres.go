@@ -85,6 +85,8 @@ type DB struct {
 	reads, writes *breaker
 	clockAhead    atomic.Int64                  // nanoseconds; see Stats
 	fullAt        atomic.Pointer[clock.Reading] // when a write last failed for a full disk; nil: never
+	waitedAt      atomic.Pointer[clock.Reading] // when a call last waited in vain; nil: never
+	obstacle      atomic.Pointer[obstacle]      // the last one; nil: none yet
 }
 
 // Open connects to a database, and creates or migrates its schema. It returns a
@@ -148,12 +150,6 @@ func (s *DB) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.D
 // connect creates the pools. Each new connection is checked, because it may be to another server
 // after a failover.
 func (s *DB) connect(ctx context.Context, config *pgxpool.Config, o Options) (err error) {
-	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-		if err := s.history.check(ctx, c.PgConn()); err != nil {
-			return err
-		}
-		return checkServer(ctx, c)
-	}
 	size := defaultPoolSize
 	if strings.Contains(o.URL.Reveal(), "pool_max_conns") {
 		size = int(config.MaxConns)
@@ -162,6 +158,19 @@ func (s *DB) connect(ctx context.Context, config *pgxpool.Config, o Options) (er
 		into *pool
 		size int
 	}{{&s.readers, (size + 1) / 2}, {&s.writers, max(1, size/2)}, {&s.creators, createConnections}, {&s.charges, chargeConnections}} {
+		check := s.history.check
+		if p.into == &s.writers {
+			check = s.history.checkWriter
+		}
+		config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+			if err := check(ctx, c.PgConn()); err != nil {
+				return err
+			}
+			if err := setSession(ctx, c, o.Serving); err != nil {
+				return err
+			}
+			return checkServer(ctx, c)
+		}
 		if *p.into, err = newPool(ctx, config, o, p.size); err != nil {
 			return err
 		}
@@ -224,7 +233,7 @@ func (s *DB) Check(ctx context.Context) error {
 	case at != nil && s.clock.Read().Since(*at) < fullFor:
 		err = &pgconn.PgError{Code: diskFull, Message: "no space left"}
 	default:
-		err = s.writes.err()
+		err = cmp.Or(s.obstructed(ctx), s.writes.err())
 	}
 	return translate(explain(err, place(s.readers.Config().ConnConfig)), "check the database")
 }

@@ -36,7 +36,8 @@ func (s *DB) Begin(ctx context.Context, w store.Work) (*store.Tx, error) {
 }
 
 // BeginWrite implements [store.DB]. Creates do not wait for it. It does not wait for a standby, so
-// usage, heartbeats and sessions are written while the standby is down.
+// usage, heartbeats and sessions are written while the standby is down. It also writes to a standby
+// that was promoted.
 func (s *DB) BeginWrite(ctx context.Context, doing string) (store.Write, error) {
 	t, err := s.begin(ctx, s.writers, doing, false)
 	if err != nil {
@@ -57,8 +58,9 @@ func (s *DB) begin(ctx context.Context, p pool, doing string, counter bool) (*tr
 		err = t.begin(counter)
 	}
 	if err != nil {
-		cancel()
 		s.noteFull(err)
+		s.noteWait(ctx, err)
+		cancel()
 		return nil, translate(err, doing)
 	}
 	return t, nil
@@ -73,6 +75,9 @@ func (t *transaction) begin(counter bool) error {
 	if t.leased, err = t.pool.acquire(t.ctx); err != nil {
 		t.db.writes.report(t.ctx, err)
 		return err
+	}
+	if err := t.db.Err(); err != nil && counter {
+		return t.undo(err)
 	}
 	t.conn = t.db.conn(t.ctx, t.leased.Conn())
 	tx, err := t.db.open(t.conn, counter)
@@ -138,6 +143,7 @@ func (t *transaction) undo(err error) error {
 	used := release(t.ctx, t.leased, cmp.Or(err, unanswered))
 	t.db.writes.report(t.ctx, used)
 	t.db.noteFull(used)
+	t.db.noteWait(t.ctx, used)
 	if err == nil {
 		return nil
 	}

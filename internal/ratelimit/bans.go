@@ -12,6 +12,7 @@ import (
 // bans holds the bans of all keys, and counts early retries on this node.
 type bans struct {
 	options Options
+	clock   *sharedClock
 
 	stop   chan struct{} // closed to stop saving
 	saving sync.WaitGroup
@@ -20,8 +21,8 @@ type bans struct {
 	keys map[petcat.KeyID]*history // only rejected or banned keys; guarded by mu
 }
 
-func newBans(o Options) *bans {
-	return &bans{options: o, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
+func newBans(o Options, c *sharedClock) *bans {
+	return &bans{options: o, clock: c, stop: make(chan struct{}), keys: make(map[petcat.KeyID]*history)}
 }
 
 // close waits until all bans are saved, or cannot be.
@@ -51,7 +52,7 @@ func (b *bans) end(key petcat.KeyID) int64 {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	h := b.keys[key]
-	if b.options.BanMode != petcat.EnforceBans || h == nil || !h.inForce(b.options.Clock.Read().Wall) {
+	if b.options.BanMode != petcat.EnforceBans || h == nil || !h.inForce(b.clock.latest()) {
 		return 0
 	}
 	return h.ban.EndsAt.Unix()
@@ -152,7 +153,7 @@ func (b *bans) save(ban petcat.Ban) {
 		if err == nil {
 			return
 		}
-		if stopping || petcat.CodeOf(err) == petcat.CodeNotFound || !b.options.Clock.Read().Time().Before(ban.EndsAt) {
+		if stopping || petcat.CodeOf(err) == petcat.CodeNotFound || b.clock.latest() >= ban.EndsAt.UnixNano() {
 			b.options.Logger.Error("ban not saved; it ends when this process stops", "key", ban.Key, "error", err)
 			return
 		}

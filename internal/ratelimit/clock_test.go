@@ -2,6 +2,8 @@ package ratelimit_test
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -102,5 +104,55 @@ func TestAllowedAfterRetryAfter(t *testing.T) {
 			}
 			wantEqual(t, "the outcome after the wait", ratelimit.Allowed, spend(node).Outcome)
 		})
+	}
+}
+
+// Bans go by the counters' clock on every node, also while a node's own clock is wrong: Retry-After is
+// the same everywhere, and a client that waited is admitted by every node.
+func TestBansByCountersClock(t *testing.T) {
+	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
+	w := &trueTime{now: noon.Add(30 * time.Second).UnixNano()}
+	counts := &slowCounters{counters{clock: w, used: make(map[petcat.AccountID]petcat.QuotaCount)}, w}
+	var nodes []*ratelimit.Limiter
+	banned := func(b petcat.Ban) {
+		for _, node := range nodes {
+			node.ApplyBan(b)
+		}
+	}
+	for _, ahead := range []time.Duration{0, 20 * time.Second, -20 * time.Second, time.Hour, -time.Hour} {
+		node := ratelimit.New(ratelimit.Options{
+			Clock:    &nodeClock{of: w, wall: ahead},
+			Counters: counts,
+			Logger:   slog.New(slog.DiscardHandler),
+			BanMode:  petcat.EnforceBans,
+			Banned:   banned,
+			SaveBan:  func(context.Context, petcat.Ban) error { return nil },
+		})
+		defer node.Close()
+		nodes = append(nodes, node)
+	}
+	spend := func(n *ratelimit.Limiter, c ratelimit.Charge) ratelimit.Decision {
+		d, err := n.Spend(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, node := range nodes { // any answer tells the counters' time
+		spend(node, ratelimit.Charge{Account: 2, Key: 2, Quota: plenty})
+	}
+	for spend(nodes[1], charge).Outcome != ratelimit.Banned {
+		w.now += int64(50 * time.Millisecond)
+	}
+	w.now += int64(10 * time.Second)
+	wait := spend(nodes[0], charge).RetryAfter
+	for i, node := range nodes {
+		d := spend(node, charge)
+		wantEqual(t, fmt.Sprint("the outcome on node ", i), ratelimit.Banned, d.Outcome)
+		wantEqual(t, fmt.Sprint("Retry-After of node ", i), wait, d.RetryAfter)
+	}
+	w.now += wait * int64(time.Second)
+	for i, node := range nodes {
+		wantEqual(t, fmt.Sprint("after the wait, on node ", i), ratelimit.Allowed, spend(node, charge).Outcome)
 	}
 }

@@ -37,6 +37,7 @@ var ErrDown = errors.New("the counters have not responded for 30 seconds")
 // under any load. The request of a failed call may have been charged.
 var (
 	errOverloaded = errors.New("too many requests are queued for the counters")
+	errLocked     = errors.New("the counters were locked for a second")
 	errCallFailed = errors.New("a call of the counters failed, and others succeed")
 )
 
@@ -44,6 +45,7 @@ var (
 // call is never repeated, because a failed call may have charged its requests.
 type counters struct {
 	options Options
+	clock   *sharedClock
 	learn   func(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading)
 	calls   *groupcommit.Committer[*pending]
 	open    context.Context //nolint:containedctx // ends when the counters are closed
@@ -66,12 +68,13 @@ type pending struct {
 
 	since int64           // monotonic
 	live  context.Context //nolint:containedctx // ends when nobody waits any more
+	held  error           // of the last call, if nothing was charged
 
 	got petcat.QuotaCount
 }
 
-// failedCall is the error of a call that failed while none was answered. Its requests wait: after
-// an answer they are rejected, and in silence they are decided from memory.
+// failedCall is the error of a failed call. Its requests wait: after an answer to another call they
+// are rejected, and in silence they are decided from memory.
 type failedCall struct {
 	error
 
@@ -81,8 +84,10 @@ type failedCall struct {
 func (e *failedCall) Unwrap() error { return e.error }
 
 // newCounters starts the counters. learn is called with each answer.
-func newCounters(o Options, learn func(petcat.AccountID, petcat.QuotaCount, clock.Reading, clock.Reading)) *counters {
-	c := &counters{options: o, learn: learn}
+func newCounters(
+	o Options, shared *sharedClock, learn func(petcat.AccountID, petcat.QuotaCount, clock.Reading, clock.Reading),
+) *counters {
+	c := &counters{options: o, clock: shared, learn: learn}
 	c.open, c.stop = context.WithCancel(context.Background()) //nolint:forbidigo // ends with close
 	c.timer = time.AfterFunc(silence, c.tick)                 // without a doubt, it does nothing
 	c.respond()
@@ -120,6 +125,7 @@ func (c *counters) charge(q petcat.QuotaCharge) (petcat.QuotaCount, error) {
 		if !errors.Is(err, petcat.ErrAccountHeld) {
 			return petcat.QuotaCount{}, err
 		}
+		r.held = err
 	}
 }
 
@@ -167,10 +173,14 @@ func expired(r *pending, now clock.Reading) error {
 	if r.live.Err() != nil {
 		return ErrSilent
 	}
-	if time.Duration(now.Mono-r.since) > silence {
+	switch waited := time.Duration(now.Mono - r.since); {
+	case waited <= silence:
+		return nil
+	case r.held != nil:
+		return fmt.Errorf("%w: %v", errLocked, r.held) //nolint:errorlint // it does not join another call
+	default:
 		return errOverloaded
 	}
-	return nil
 }
 
 // call sends a group of requests to the counters. It is the committer's function.
@@ -192,6 +202,7 @@ func (c *counters) call(group []*pending) error {
 	if err != nil {
 		return err
 	}
+	c.clock.learn(counts[0].Now, sent, received)
 	for i, r := range group {
 		r.got = counts[i]
 		c.learn(r.Account, counts[i], sent, received)
@@ -203,9 +214,6 @@ func (c *counters) call(group []*pending) error {
 func (c *counters) failed(sent int64, cause error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.state.answeredAfter(sent) {
-		return fmt.Errorf("%w: %w", errCallFailed, cause)
-	}
 	before := c.state.phase
 	c.state, c.cause = c.state.failure(sent), cause
 	if before == answering {

@@ -308,6 +308,8 @@ func TestBrokenConnections(t *testing.T) {
 				who, took := s.ask(1)
 				wantEqual(t, "decided by", unavailable, who)
 				wantEqual(t, "duration", c.took, took)
+				wantEqual(t, "counted as failed", 1, s.Failed.Load())
+				wantEqual(t, "counted as overloaded", 0, s.Overloaded.Load())
 				who, took = s.ask(1)
 				wantEqual(t, "the next is decided by", "counters", who)
 				wantEqual(t, "its duration", time.Millisecond, took)
@@ -327,7 +329,7 @@ func TestOtherCallHangs(t *testing.T) {
 			who  string
 			took time.Duration
 		}{
-			{unavailable, time.Second},
+			{unavailable, time.Second + time.Millisecond}, // until a probe is answered
 			{unavailable, time.Millisecond},
 			{"counters", time.Millisecond},
 		} {
@@ -338,6 +340,27 @@ func TestOtherCallHangs(t *testing.T) {
 				}
 			})
 		}
+		all.Wait()
+	})
+}
+
+// At the begin of an outage, one call is answered after another was sent. The request of the other call
+// waits for a second from this answer, and is then decided from memory, too.
+func TestLastAnswerBeforeSilence(t *testing.T) {
+	sharing(t, func(t *testing.T, s *service, c *scripted) {
+		takes := func() (time.Duration, error) { return 20 * time.Millisecond, nil }
+		c.set(inOrder(takes, hangs, hangs, hangs, hangs, hangs, hangs))
+		var all sync.WaitGroup
+		all.Go(func() {
+			who, _ := s.ask(1)
+			wantEqual(t, "the first is decided by", "counters", who)
+		})
+		all.Go(func() {
+			time.Sleep(10 * time.Millisecond)
+			who, took := s.ask(2)
+			wantEqual(t, "the second is decided by", "memory", who)
+			wantEqual(t, "its duration", 1010*time.Millisecond, took)
+		})
 		all.Wait()
 	})
 }
@@ -441,9 +464,14 @@ func TestLockedAccount(t *testing.T) {
 			t.Errorf("locked for three calls: decided by %s after %s", who, took)
 		}
 		held = 100
-		if who, took := s.ask(1); who != unavailable || took != 1200*time.Millisecond {
-			t.Errorf("locked for longer: decided by %s after %s", who, took)
+		began := time.Now()
+		_, err := s.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: plenty})
+		wantEqual(t, "locked for longer", 1200*time.Millisecond, time.Since(began))
+		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || !strings.Contains(err.Error(), petcat.ErrAccountHeld.Error()) {
+			t.Errorf("locked for longer: got %v, want the cause", err)
 		}
+		wantEqual(t, "counted as failed", 1, s.Failed.Load())
+		wantEqual(t, "counted as overloaded", 0, s.Overloaded.Load())
 	})
 }
 

@@ -56,20 +56,23 @@ type Options struct {
 // Limiter allows and rejects requests. It is safe for concurrent use. Use [New].
 type Limiter struct {
 	options  Options
+	clock    *sharedClock
 	memory   *memory
 	counters *counters // nil for a single node
 	bans     *bans
 
-	// Local is the number of requests decided in memory because the counters were silent,
-	// Overloaded the number of requests rejected because they were not counted in time.
-	Local, Overloaded atomic.Uint64
+	// Local is the number of requests decided in memory because the counters were silent. The others
+	// are of rejected requests: Overloaded because too many were queued for the counters, Failed because
+	// their call failed or the counters were locked.
+	Local, Overloaded, Failed atomic.Uint64
 }
 
 // New starts a limiter. Close stops it.
 func New(o Options) *Limiter {
-	l := &Limiter{options: o, memory: newMemory(o), bans: newBans(o)}
+	c := &sharedClock{own: o.Clock}
+	l := &Limiter{options: o, clock: c, memory: newMemory(o, c), bans: newBans(o, c)}
 	if o.Counters != nil {
-		l.counters = newCounters(o, l.memory.learn)
+		l.counters = newCounters(o, c, l.memory.learn)
 	}
 	return l
 }
@@ -97,6 +100,7 @@ func (l *Limiter) Err() error {
 func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if end := l.bans.end(c.Key); end != 0 {
 		count, _ := l.countInMemory(ctx, c.peek()) // without the day's usage, only the ban is known
+		count.Now = min(count.Now, l.clock.earliest())
 		return Usage{count, c.Quota}.Banned(end, c.Key), nil
 	}
 	u, err := l.count(ctx, petcat.QuotaCharge{Account: c.Account, Quota: c.Quota})
@@ -131,7 +135,7 @@ func (l *Limiter) ApplyBan(b petcat.Ban) { l.bans.apply(b) }
 
 // Sweep removes the accounts of past days, and keys without recent bans and early retries.
 func (l *Limiter) Sweep() {
-	now := l.options.Clock.Read().Wall
+	now := l.clock.latest()
 	l.memory.sweep(now)
 	l.bans.sweep(now)
 }
@@ -162,8 +166,10 @@ func (l *Limiter) countTogether(ctx context.Context, q petcat.QuotaCharge) (petc
 	case errors.Is(err, ErrSilent):
 		l.Local.Add(1)
 		return l.countInMemory(ctx, q)
-	case errors.Is(err, errOverloaded), errors.Is(err, errCallFailed), errors.Is(err, groupcommit.ErrFull):
+	case errors.Is(err, errOverloaded), errors.Is(err, groupcommit.ErrFull):
 		l.Overloaded.Add(1)
+	case errors.Is(err, errCallFailed), errors.Is(err, errLocked):
+		l.Failed.Add(1)
 	}
 	return c, err
 }

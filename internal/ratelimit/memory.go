@@ -13,7 +13,7 @@ import (
 // the truth. With counters, it is the last answer for each account, and what the node allowed since
 // then while they were silent.
 type memory struct {
-	clock    clock.Clock
+	clock    *sharedClock
 	counters bool  // the node has counters
 	began    int64 // the day of the start
 	shards   [256]shard
@@ -41,8 +41,8 @@ type account struct {
 
 const minutesPerDay = 24 * 60
 
-func newMemory(o Options) *memory {
-	m := &memory{clock: o.Clock, counters: o.Counters != nil, began: dayOf(o.Clock.Read().Wall)}
+func newMemory(o Options, c *sharedClock) *memory {
+	m := &memory{clock: c, counters: o.Counters != nil, began: dayOf(o.Clock.Read().Wall)}
 	for i := range m.shards {
 		m.shards[i].accounts = make(map[petcat.AccountID]*account)
 	}
@@ -64,7 +64,7 @@ func (s *shard) account(id petcat.AccountID) *account {
 	return a
 }
 
-// charge charges a request to both windows or to neither, by this node's counts and clock. It
+// charge charges a request to both windows or to neither, by this node's counts. It
 // charges nothing if known is false: then the day's usage must be learned first.
 func (m *memory) charge(q petcat.QuotaCharge) (c petcat.QuotaCount, known bool) {
 	s := m.shard(q.Account)
@@ -92,12 +92,11 @@ func (m *memory) learnDay(id petcat.AccountID, day, used int64) {
 	}
 }
 
-// enter brings an account to the current windows, and returns the time by this node's clock.
-// Reading the clock under the lock keeps times of an account in order, unless the clock is set
-// back. If this clock is up to a minute behind the counters' clock, the account stays in the
-// counters' minute.
+// enter brings an account to the current windows, and returns the time. Reading the clock under the
+// lock keeps times of an account in order, unless the clock is set back. If it was set back by up to a
+// minute, the account stays in the counters' minute.
 func (m *memory) enter(a *account) (now int64) {
-	now = m.clock.Read().Wall
+	now = m.clock.latest()
 	minute := minuteOf(now)
 	if m.counters && a.minute == minute+1 {
 		return a.minute * int64(time.Minute)
@@ -139,7 +138,7 @@ func (m *memory) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received 
 // window. The window has ended if either the monotonic clock or the wall clock says so: the
 // monotonic clock stops while the machine is suspended, and the wall clock can be set.
 func (m *memory) spent(q petcat.QuotaCharge) (c petcat.QuotaCount, spent bool) {
-	now := m.clock.Read()
+	now := m.clock.own.Read()
 	s := m.shard(q.Account)
 	s.mu.Lock()
 	defer s.mu.Unlock()

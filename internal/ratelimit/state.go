@@ -17,7 +17,7 @@ type phase uint8
 const (
 	// answering: no call has failed since the last answer. Requests join calls.
 	answering phase = iota
-	// doubtful: a call has failed, less than a second ago. Other calls may succeed, so new
+	// doubtful: a call has failed, and none was answered since. Other calls may succeed, so new
 	// requests wait for an answer or for silence, and the counters are probed.
 	doubtful
 	// silent: no call that was sent in the last second was answered. Memory decides.
@@ -35,7 +35,7 @@ const (
 // exceed a quota, so one failure must not lead to it.
 type state struct {
 	phase    phase
-	since    int64 // doubtful: when the first failed call was sent; silent, down: when silence began
+	since    int64 // doubtful: when silence may have begun; silent, down: when it has lasted for a second
 	answered int64 // time of the last answer
 }
 
@@ -44,17 +44,15 @@ func (s state) answer(now int64) state {
 	return state{phase: answering, answered: max(s.answered, now)}
 }
 
-// answeredAfter reports whether a call was answered after a time. A call that was sent at this time
-// and failed does not change the state: the counters are not silent.
-func (s state) answeredAfter(sent int64) bool { return s.answered > sent }
-
-// failure returns the state after a call failed, if none was answered after it was sent.
+// failure returns the state after a call failed. The counters may be silent since it was sent, or
+// since the last answer to another call.
 func (s state) failure(sent int64) state {
+	since := max(sent, s.answered)
 	switch s.phase {
 	case answering:
-		s.phase, s.since = doubtful, sent
+		s.phase, s.since = doubtful, since
 	case doubtful:
-		s.since = min(s.since, sent)
+		s.since = min(s.since, since)
 	default:
 	}
 	return s

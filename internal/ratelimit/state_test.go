@@ -24,6 +24,7 @@ func TestState(t *testing.T) {
 		"a later failed call":             {events{failure(2), failure(3)}, state{doubtful, 2, 0}},
 		"an earlier call fails later":     {events{failure(3), failure(2)}, state{doubtful, 2, 0}},
 		"an answer in doubt":              {events{failure(2), answer(3)}, state{answering, 0, 3}},
+		"an answer while a call runs":     {events{answer(5), failure(2)}, state{doubtful, 5, 5}},
 		"a call fails after that":         {events{failure(2), answer(3), failure(4)}, state{doubtful, 4, 3}},
 		"almost a second without answer":  {events{failure(2), at(quiet - 1)}, state{doubtful, 2, 0}},
 		"a second without answer":         {events{failure(2), at(quiet)}, state{silent, quiet, 0}},
@@ -50,16 +51,6 @@ func TestStateErr(t *testing.T) {
 	for phase, want := range map[phase]error{answering: nil, doubtful: nil, silent: ErrSilent, down: ErrDown} {
 		if err := (state{phase: phase}).err(); !errors.Is(err, want) {
 			t.Errorf("phase %d: got %v, want %v", phase, err, want)
-		}
-	}
-}
-
-// Only an answer after a call was sent shows that the counters were not silent.
-func TestAnsweredAfter(t *testing.T) {
-	s := state{}.answer(5)
-	for sent, want := range map[int64]bool{4: true, 5: false, 6: false} {
-		if got := s.answeredAfter(sent); got != want {
-			t.Errorf("a call sent at %d: got %t, want %t", sent, got, want)
 		}
 	}
 }

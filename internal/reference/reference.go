@@ -49,7 +49,9 @@ func serve(home string, files map[string]http.Handler) http.Handler {
 			h.Set("Location", home)
 			w.WriteHeader(http.StatusPermanentRedirect)
 		case f == nil:
-			web.WriteError(w, petcat.Errorf(petcat.CodeNotFound, "there is nothing at this path; the reference is at %s", home))
+			web.WriteError(w, petcat.Errorf(petcat.CodeNotFound,
+				"there is nothing at this path; the reference is at %s",
+				home))
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
 			web.WriteError(w, petcat.Errorf(petcat.CodeMethodNotAllowed, "this page allows GET, HEAD"))

@@ -103,6 +103,7 @@ func Account(a petcat.Account) Record {
 	return Record{
 		{"id", a.ID}, {"name", a.Name}, {"state", a.State()},
 		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
+		{"max_categories", a.Storage.Categories}, {"max_bytes", a.Storage.Bytes},
 		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
 	}
 }
@@ -138,10 +139,21 @@ func Ban(b petcat.Ban, now time.Time) Record {
 	}
 }
 
-// Plan returns the record of a plan. Quotas that are agreed with each account are null.
+// Plan returns the record of a plan. Quotas that are agreed with each account are null; so is the
+// storage, which has a default.
 func Plan(p petcat.Plan) Record {
-	q, _ := p.Quota()
-	return Record{{"plan", p}, {"per_minute", OrNull(q.PerMinute)}, {"per_day", OrNull(q.PerDay)}}
+	q, published := p.Quota()
+	var most petcat.Storage
+	if published {
+		most = p.Storage()
+	}
+	return Record{
+		{"plan", p},
+		{"per_minute", OrNull(q.PerMinute)},
+		{"per_day", OrNull(q.PerDay)},
+		{"max_categories", OrNull(most.Categories)},
+		{"max_bytes", OrNull(most.Bytes)},
+	}
 }
 
 // PlanRequest returns the record of a customer's request for another plan.
@@ -154,7 +166,10 @@ func PlanRequest(r petcat.PlanRequest) Record {
 
 // Node returns the record of a running node.
 func Node(n petcat.Node) Record {
-	return Record{{"label", n.Label}, {"version", n.Version}, {"state", n.State}, {"since", n.Since}, {"drained", n.Drained}}
+	return Record{
+		{"label", n.Label}, {"version", n.Version},
+		{"state", n.State}, {"since", n.Since}, {"drained", n.Drained},
+	}
 }
 
 // Rejection returns the record of rejected or failed requests.
@@ -163,12 +178,12 @@ func Rejection(r petcat.Rejection) Record {
 		{"key", r.Key}, {"operation", OrNull(r.Operation)},
 		{"status", r.Status}, {"code", r.Code}, {"count", r.Count},
 		{"first_at", r.First}, {"last_at", r.Last}, {"request_id", r.RequestID},
-		{"minute", spent(r.Minute)}, {"day", spent(r.Day)}, {"until", r.Until},
+		{"minute_quota", quotaUsage(r.Minute)}, {"daily_quota", quotaUsage(r.Day)}, {"until", r.Until},
 	}
 }
 
-// spent returns the used part of a quota, nil if it is unknown.
-func spent(s petcat.Spent) any {
+// quotaUsage returns the used part of a quota, nil if it is unknown.
+func quotaUsage(s petcat.QuotaUsage) any {
 	if s.Limit == 0 {
 		return nil
 	}

@@ -1,7 +1,7 @@
 -- Times (_at) are Unix milliseconds, days are numbered from the epoch. The revision of a row is the
 -- one of its last change.
 
--- The identity of the data, and notes that all processes share.
+-- The identity of the data, and texts that all processes share.
 CREATE TABLE meta (
 	name  TEXT PRIMARY KEY,
 	value TEXT NOT NULL
@@ -24,7 +24,8 @@ CREATE TABLE counter (
 ) STRICT;
 INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
--- A deleted category keeps its row without its texts; its revision is that of the deletion.
+-- A deleted category keeps its row for 30 days, without its texts; its revision is that of the
+-- deletion.
 CREATE TABLE categories (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
@@ -34,6 +35,8 @@ CREATE TABLE categories (
 	created_at  INTEGER NOT NULL,
 	deleted_at  INTEGER
 ) STRICT;
+CREATE INDEX category_revision ON categories (revision);
+CREATE INDEX category_deleted_at ON categories (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE idempotency_keys (
 	account_id  INTEGER NOT NULL,
@@ -52,6 +55,8 @@ CREATE TABLE accounts (
 	plan       TEXT NOT NULL,
 	per_minute INTEGER NOT NULL,
 	per_day    INTEGER NOT NULL,
+	max_categories INTEGER NOT NULL,
+	max_bytes  INTEGER NOT NULL, -- of all categories of the account
 	created_at INTEGER NOT NULL,
 	closed_at  INTEGER,
 	revision   INTEGER NOT NULL
@@ -111,6 +116,7 @@ CREATE TABLE pets (
 	account_id  INTEGER NOT NULL, -- the creator
 	created_at  INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX pet_account ON pets (account_id, id);
 CREATE INDEX pet_category ON pets (category_id, id);
 
 CREATE TABLE orders (
@@ -143,7 +149,7 @@ CREATE TABLE usage_nodes (
 	node      TEXT PRIMARY KEY,
 	number    INTEGER NOT NULL, -- of the last batch
 	seen_at   INTEGER NOT NULL, -- all usage before is stored
-	ended     BOOLEAN NOT NULL, -- with the last batch
+	stopped   BOOLEAN NOT NULL, -- with the last batch
 	killed_at INTEGER           -- when another node detected that it was killed
 ) STRICT, WITHOUT ROWID;
 
@@ -217,10 +223,10 @@ CREATE TABLE sign_in_links (
 	hash          BLOB PRIMARY KEY,
 	operator_name TEXT NOT NULL,
 	account_id    INTEGER NOT NULL,
-	ends_at       INTEGER NOT NULL
+	expires_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sign_in_link_subject ON sign_in_links (operator_name, account_id);
-CREATE INDEX sign_in_link_expires_at ON sign_in_links (ends_at);
+CREATE INDEX sign_in_link_expires_at ON sign_in_links (expires_at);
 
 CREATE TABLE sessions (
 	hash          BLOB PRIMARY KEY,

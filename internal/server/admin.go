@@ -96,6 +96,7 @@ func (p *parts) management(failures *ratelimit.Bucket[clientnet.Net]) http.Handl
 	return management.New(management.Options{
 		Store:          p.data.store,
 		Keys:           petcat.KeyGenerator{Environment: p.data.store.Environment(), Random: rand.Reader},
+		Holdings:       p.data.list.Holdings,
 		Backups:        p.backups,
 		CustomerLink:   customerLink,
 		Failures:       failures,

@@ -69,6 +69,7 @@ func (p *parts) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.H
 		Options:  options,
 		Store:    p.data.store,
 		Limiter:  p.limiter,
+		Holdings: p.data.list.Holdings,
 		Requests: ratelimit.NewBucket[petcat.AccountID](p.Clock, portal.RequestsPerMinute, ratelimit.AllAccounts),
 	})
 }

@@ -99,7 +99,7 @@ func (b base) scheduleBackups(d *data) error {
 	host, _ := os.Hostname() // "" if it is unknown
 	s := &backup.Schedule{
 		Database:    d.db,
-		Notes:       d.store,
+		Shared:      d.store,
 		Environment: d.store.Environment(),
 		Dataset:     d.store.Dataset(),
 		Folder:      folder,

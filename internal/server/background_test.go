@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,10 @@ func TestDrainedNode(t *testing.T) {
 		nodes := must(n.Store().Nodes(t.Context()))
 		if len(nodes) != 1 || nodes[0].State != c.state || nodes[0].Label != "web" || nodes[0].Version != "test" {
 			t.Errorf("drained %t: the nodes are %+v", c.drained, nodes)
+		}
+		urls := []string{nodes[0].AdminURL, nodes[0].ConsoleURL, nodes[0].PublicURL}
+		if want := []string{n.AdminURL(), n.ConsoleURL(), n.PublicURL()}; !slices.Equal(urls, want) {
+			t.Errorf("the URLs of the node are %q, want %q", urls, want)
 		}
 	}
 	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil {

@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strconv"
 	"time"
 
 	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/postgres"
 )
 
 const (
@@ -17,6 +19,9 @@ const (
 	// closeTimeout is the time to write buffered data after the shutdown timeout. If PostgreSQL
 	// hangs, closing takes 4 s longer.
 	closeTimeout = 5 * time.Second
+	// failedTimeout is the time to write usage to a store that failed. After a failover it takes
+	// milliseconds; in other cases it never succeeds.
+	failedTimeout = 2 * time.Second
 )
 
 // Shutdown drains and stops the node, even if ctx has ended. First /readyz reports that the node is
@@ -28,7 +33,9 @@ func (n *Node) Shutdown(ctx context.Context) error {
 	timeout := n.Settings.ShutdownTimeout
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
-	<-time.After(min(drainDelay, timeout/10))
+	if !errors.Is(n.data.db.Err(), postgres.ErrHistory) { // else Run has closed the API
+		<-time.After(min(drainDelay, timeout/10))
+	}
 	if n.api.Shutdown(limited) != nil {
 		if left := n.inFlight.Load(); left > 0 {
 			n.Log.WarnContext(ctx, "requests cut off at --shutdown-timeout", "requests", left, "timeout", timeout)

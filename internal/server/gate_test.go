@@ -55,6 +55,9 @@ func TestRejection(t *testing.T) {
 		"console on this machine by IPv6 address": {
 			local, "[::1]:1", "[::1]:8081", private, "",
 		},
+		"console on this machine by IPv6 address, on the default port": {
+			local, "[::1]:1", "[::1]", private, "",
+		},
 		"console on this machine by a rebound name": {
 			local, here, "attacker.example:8081", private, needsTLS,
 		},

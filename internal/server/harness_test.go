@@ -78,7 +78,8 @@ func testOptions(t *testing.T, data string, log io.Writer) Options {
 	t.Cleanup(func() { _ = l.Close() })
 	return Options{
 		Settings: config.Settings{
-			Data: data, Init: true, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
+			MaxCategoriesSize: 64 << 20,
+			Data:              data, Init: true, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
 			ShutdownTimeout: 2 * time.Second,
 		},
 		Clock: clock.NewSystem(), Log: l, Version: "test",
@@ -107,10 +108,10 @@ func must[T any](v T, err error) T {
 // newKey creates an account on the Free plan, and a key for it.
 func newKey(t *testing.T, in *store.Store) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
-	free := must(petcat.ParseSubscription(string(petcat.Free), 0, 0))
+	free := must(petcat.ParseSubscription(string(petcat.Free), petcat.Quota{}, petcat.Storage{}))
 	account := must(in.CreateAccount(t.Context(), petcat.By("cli:ada"), "acme", free)).Value
 	keys := petcat.KeyGenerator{Environment: in.Environment(), Random: rand.Reader}
-	n, secret, err := keys.NewKey(account.ID, petcat.KeyTerms{}, time.Now())
+	n, secret, err := keys.NewKey(account.ID, petcat.KeyTerms{})
 	if err != nil {
 		t.Fatal(err)
 	}

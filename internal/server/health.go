@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -85,6 +86,7 @@ type checks struct {
 	keyring *keyring.Keyring
 	limiter *ratelimit.Limiter
 	state   *state
+	log     *slog.Logger
 }
 
 // checkHealth starts the health checks.
@@ -103,8 +105,26 @@ func (c *checks) check(ctx context.Context) {
 	defer cancel()
 	err := c.db.Check(limited)
 	if ctx.Err() == nil {
-		now := c.examine(err).after(c.state.condition.Load(), c.clock.Read().Time())
+		before := c.state.condition.Load()
+		now := c.examine(err).after(before, c.clock.Read().Time())
 		c.state.condition.Store(now)
+		c.report(before, now)
+	}
+}
+
+// report logs a problem of the store when it begins or changes, and its end. The limiter and the keyring
+// log their own.
+func (c *checks) report(before, now *condition) {
+	last, problem := "", now.parts[0].Problem
+	if before != nil {
+		last = before.parts[0].Problem
+	}
+	switch {
+	case problem == last:
+	case problem == "":
+		c.log.Info("the store is healthy again")
+	default:
+		c.log.Error("the store has a problem", "problem", problem)
 	}
 }
 

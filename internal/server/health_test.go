@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -89,14 +90,39 @@ func TestDiskFailureIsNotReady(t *testing.T) {
 	if err := os.Rename(file, file+".old"); err != nil { // a write notices it
 		t.Fatal(err)
 	}
-	if err := n.Store().SetNote(t.Context(), "test", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
+	if err := n.Store().SetSharedText(t.Context(), "test", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 		t.Fatalf("a write into a moved file: %v", err)
 	}
-	checks := &checks{clock: n.Clock, db: n.data.db, keyring: n.keyring, limiter: n.limiter, state: n.state}
+	checks := &checks{clock: n.Clock, db: n.data.db, keyring: n.keyring, limiter: n.limiter, state: n.state, log: n.Log.Logger}
 	checks.check(t.Context())
 	r, ready := n.state.readiness()
 	if r.Status != "failed" || ready || !strings.Contains(r.Checks["store"], "nothing can be written") {
 		t.Errorf("the node is ready: %t, %+v", ready, r)
+	}
+}
+
+// TestStoreProblemIsLogged: the log has a line when a problem of the store begins or changes, and when it
+// ends.
+func TestStoreProblemIsLogged(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	c := &checks{log: slog.New(slog.NewTextHandler(&log, nil))}
+	var before *condition
+	for _, step := range []struct{ problem, want string }{
+		{"", ""},
+		{"commits wait", `level=ERROR msg="the store has a problem" problem="commits wait"`},
+		{"commits wait", ""},
+		{"no answer", `level=ERROR msg="the store has a problem" problem="no answer"`},
+		{"", `level=INFO msg="the store is healthy again"`},
+		{"", ""},
+	} {
+		now := &condition{parts: []console.Part{{Name: "store", Problem: step.problem}}}
+		log.Reset()
+		c.report(before, now)
+		if got := log.String(); !strings.Contains(got, step.want) || (got == "") != (step.want == "") {
+			t.Errorf("%q: got the line %q, want %q", step.problem, got, step.want)
+		}
+		before = now
 	}
 }
 

@@ -127,10 +127,15 @@ func TestConnectionLimits(t *testing.T) {
 }
 
 // TestLimitedListener: a connection over the limit waits until another connection closes. Close does
-// not wait.
+// not wait. An Accept that fails frees its slot.
 func TestLimitedListener(t *testing.T) {
 	t.Parallel()
 	l := newLimitedListener(must(listenOn(t.Context(), "listen", "127.0.0.1:0")), 1)
+	_ = l.SetDeadline(time.Unix(1, 0))
+	if c, err := l.Accept(); err == nil || len(l.slots) != 0 {
+		t.Errorf("after the deadline, Accept returned %v, %v and kept %d slots", c, err, len(l.slots))
+	}
+	_ = l.SetDeadline(time.Time{})
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)

@@ -95,7 +95,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 		return nil, err
 	}
 	b.joinNodes(ctx, data.store, sockets, state)
-	meter := b.recordUsage(ctx, data.store)
+	meter := b.recordUsage(ctx, data)
 	limiter := b.limitRequests(data)
 	keys, err := b.followAccess(ctx, data.store, limiter)
 	if err != nil {
@@ -111,6 +111,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 		keyring: keys,
 		limiter: limiter,
 		state:   state,
+		log:     b.Log.Logger,
 	})
 
 	p := &parts{

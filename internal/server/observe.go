@@ -46,8 +46,8 @@ func rejectionOf(r *httpapi.Record) petcat.Rejection {
 		Last:      r.At,
 		RequestID: r.RequestID,
 		Status:    r.Status,
-		Minute:    petcat.Spent{Used: d.Minute.Used, Limit: d.Minute.Limit},
-		Day:       petcat.Spent{Used: d.Day.Used, Limit: d.Day.Limit},
+		Minute:    petcat.QuotaUsage{Used: d.Minute.Used, Limit: d.Minute.Limit},
+		Day:       petcat.QuotaUsage{Used: d.Day.Used, Limit: d.Day.Limit},
 	}
 	if d.Outcome != ratelimit.Allowed {
 		rejection.Until = time.Unix(d.Effective.Reset, 0).UTC()

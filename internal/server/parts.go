@@ -65,14 +65,19 @@ func (b base) startTracing(ctx context.Context, deployed petcat.Environment) (*t
 	return t, nil
 }
 
-// recordUsage starts to write the usage history. The first flush is before any request is admitted,
+// recordUsage starts to write the usage history. The first flush is before any request is allowed,
 // so that the history knows this node and shows a gap if it is killed.
-func (b base) recordUsage(ctx context.Context, s *store.Store) *usage.Meter {
+func (b base) recordUsage(ctx context.Context, d *data) *usage.Meter {
 	meter := usage.New(usage.Options{Node: b.id, Clock: b.Clock, Logger: b.Log.Logger})
-	meter.Open(s)
+	meter.Open(d.store)
 	meter.Flush(ctx)
-	b.lifetime.repeat(meter.Wait, meter.Flush)
+	b.lifetime.run(meter.Run)
 	b.lifetime.onClose(func(ctx context.Context) error {
+		if d.db.Err() != nil {
+			limited, cancel := context.WithTimeout(ctx, failedTimeout)
+			defer cancel()
+			ctx = limited
+		}
 		meter.Close(ctx)
 		return nil
 	})
@@ -104,6 +109,7 @@ func (b base) limitRequests(d *data) *ratelimit.Limiter {
 	b.metrics.Read("petcat_limiter_silent", func() float64 { return gauge(limiter.Err() != nil) })
 	b.metrics.Read("petcat_limiter_local_total", func() float64 { return float64(limiter.Local.Load()) })
 	b.metrics.Read("petcat_limiter_overloaded_total", func() float64 { return float64(limiter.Overloaded.Load()) })
+	b.metrics.Read("petcat_limiter_failed_total", func() float64 { return float64(limiter.Failed.Load()) })
 	return limiter
 }
 
@@ -136,7 +142,7 @@ func (b base) followAccess(
 		return nil, err
 	}
 	s.OnAccessChange(keys.CatchUp)
-	b.lifetime.run(keys.Run)
+	b.lifetime.run(keys.Follow())
 	b.metrics.Read("petcat_keyring_keys", func() float64 { return float64(keys.Keys()) })
 	b.metrics.Read("petcat_keyring_trusted", func() float64 { return gauge(keys.Trusted()) })
 	return keys, nil

@@ -19,7 +19,15 @@ type categoryList interface {
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 	// Count returns the number of categories in memory, without a query.
 	Count() int64
+	// Holdings returns what an account, and all of them, store, without a query.
+	Holdings(account petcat.AccountID) petcat.Holdings
+	// Release frees the encodings that nobody has asked for since the last call.
+	Release()
 }
+
+// releaseInterval is the time without requests after which an encoding of the list is freed. It is
+// made again when somebody asks: some milliseconds for each megabyte.
+const releaseInterval = 5 * time.Minute
 
 // data is the opened data of a deployment, with the categories in memory.
 type data struct {
@@ -44,7 +52,11 @@ func (b base) openData(ctx context.Context) (*data, error) {
 			"place", place,
 			"environment", d.store.Environment())
 	}
+	d.store.BoundCategories(d.list.Holdings, b.Settings.MaxCategoriesSize)
+	b.lifetime.every(releaseInterval, func(context.Context) { d.list.Release() })
 	b.metrics.Read("petcat_categories", func() float64 { return float64(d.list.Count()) })
+	b.metrics.Read("petcat_catalog_bytes", func() float64 { return float64(d.list.Holdings(0).All.Bytes) })
+	b.metrics.Read("petcat_catalog_max_bytes", func() float64 { return float64(b.Settings.MaxCategoriesSize) })
 	return d, nil
 }
 

@@ -36,8 +36,12 @@ func open(path, mode string, n int, settings ...string) *sql.DB {
 // maximum wait for their locks.
 func settings(wait time.Duration) []string {
 	return []string{
-		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()), "synchronous(FULL)", "foreign_keys(ON)", "temp_store(MEMORY)",
-		"wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", logBytes), // see DB.checkpoint
+		fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds()),
+		"synchronous(FULL)",
+		"foreign_keys(ON)",
+		"temp_store(MEMORY)",
+		"wal_autocheckpoint(0)", // see DB.checkpoint
+		fmt.Sprintf("journal_size_limit(%d)", logBytes),
 	}
 }
 

@@ -108,17 +108,25 @@ func explain(err error, path string) error {
 	case noRoom:
 		return petcat.TemporarilyUnusablef(err, "the disk of %s is full; free some space and try again", path)
 	case locked:
-		return petcat.TemporarilyUnusablef(err, "%s is locked by another program; try again when that has finished", path)
+		return petcat.TemporarilyUnusablef(err,
+			"%s is locked by another program; try again when that has finished",
+			path)
 	case unwritable:
 		if len(path) > maxPath {
 			return petcat.Unusablef(err,
-				"SQLite cannot open %s, because the path is longer than %d bytes; choose a shorter one with --data (PETCAT_DATA)", path, maxPath)
+				"SQLite cannot open %s, because the path is longer than %d bytes; "+
+					"choose a shorter one with --data (PETCAT_DATA)",
+				path, maxPath)
 		}
-		return petcat.Unusablef(err, "%s cannot be written (%v); give this user write permission or free some space", path, err)
+		return petcat.Unusablef(err,
+			"%s cannot be written (%v); give this user write permission or free some space",
+			path, err)
 	case damaged:
 		return petcat.Unusablef(err, "%s is not a database or is damaged; restore a backup", path)
 	case failing:
-		return petcat.TemporarilyUnusablef(err, "the disk of %s fails (%v); check the disk and try again, or restore a backup", path, err)
+		return petcat.TemporarilyUnusablef(err,
+			"the disk of %s fails (%v); check the disk and try again, or restore a backup",
+			path, err)
 	default:
 		return err
 	}

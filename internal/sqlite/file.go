@@ -46,9 +46,12 @@ func settle(ctx context.Context, path string, wait time.Duration) error {
 // because several processes may open the file at once. user_version is the number of migrations that
 // the file has. This program works with a file that has more of them.
 func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) error {
-	const query = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
+	const query = `
+		SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+		FROM pragma_application_id, pragma_user_version`
 	var id, had, objects int
-	if err := db.QueryRowContext(ctx, query).Scan(&id, &had, &objects); err != nil || id == applicationID && had >= len(migrations) {
+	err := db.QueryRowContext(ctx, query).Scan(&id, &had, &objects)
+	if err != nil || id == applicationID && had >= len(migrations) {
 		return err
 	}
 	tx, err := db.BeginTx(ctx, nil)
@@ -60,7 +63,9 @@ func migrate(ctx context.Context, db *sql.DB, path string, migrations []string) 
 		return err
 	}
 	if id != applicationID && (id != 0 || objects != 0) {
-		return petcat.Unusablef(nil, "%s is the database of another program; choose another directory with --data", path)
+		return petcat.Unusablef(nil,
+			"%s is the database of another program; choose another directory with --data",
+			path)
 	}
 	if had >= len(migrations) {
 		return nil
@@ -109,7 +114,9 @@ func opened(ctx context.Context, db *sql.DB, err error) (*File, error) {
 }
 
 func identifyBackup(ctx context.Context, db *sql.DB) error {
-	const query = `SELECT application_id, (SELECT count(*) FROM sqlite_schema WHERE name = 'checksum') FROM pragma_application_id`
+	const query = `
+		SELECT application_id, (SELECT count(*) FROM sqlite_schema WHERE name = 'checksum')
+		FROM pragma_application_id`
 	var id, sums int
 	err := db.QueryRowContext(ctx, query).Scan(&id, &sums)
 	switch {
@@ -179,9 +186,12 @@ func (s *DB) Integrity(ctx context.Context) (findings []string, err error) {
 func (f *File) Integrity() (findings []string, err error) { return integrity(f.Conn) }
 
 func integrity(c store.Conn) (findings []string, err error) {
-	const query = `SELECT 'the file is damaged: ' || integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'
-		UNION ALL SELECT format('%s: row %d refers to a row of %s that does not exist',
-			"table", rowid, parent) FROM pragma_foreign_key_check LIMIT 20`
+	const query = `
+		SELECT 'the file is damaged: ' || integrity_check FROM pragma_integrity_check
+		WHERE integrity_check <> 'ok'
+		UNION ALL
+		SELECT format('%s: row %d refers to a row of %s that does not exist', "table", rowid, parent)
+		FROM pragma_foreign_key_check LIMIT 20`
 	err = c.Query(func(scan store.Scan) error {
 		var text string
 		err := scan(&text)

@@ -308,8 +308,8 @@ func TestIntegrity(t *testing.T) {
 	execute(t, path, `PRAGMA writable_schema = ON;
 		CREATE TABLE hidden AS SELECT * FROM sqlite_schema WHERE name = 'account_name';
 		DELETE FROM sqlite_schema WHERE name = 'account_name'`)
-	execute(t, path, `INSERT INTO accounts (name, plan, per_minute, per_day, created_at, revision)
-		VALUES ('zoo', 'free', 60, 1000, 0, 0)`)
+	execute(t, path, `INSERT INTO accounts (name, plan, per_minute, per_day, max_categories, max_bytes, created_at, revision)
+		VALUES ('zoo', 'free', 60, 1000, 1, 1, 0, 0)`)
 	execute(t, path, `PRAGMA writable_schema = ON;
 		INSERT INTO sqlite_schema SELECT * FROM hidden;
 		DROP TABLE hidden`)

@@ -113,8 +113,9 @@ func (s *DB) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.writes, s.path, migrations()); err != nil {
 		return err
 	}
+	now := s.options.Clock.Read().Time()
 	var err error
-	if s.meta, err = store.ReadMeta(conn{ctx, s.writes}, s.options.Environment, s.options.Clock.Read().Time()); err != nil {
+	if s.meta, err = store.ReadMeta(conn{ctx, s.writes}, s.options.Environment, now); err != nil {
 		return err
 	}
 	if s.writer.file, err = os.Stat(s.path); err != nil {
@@ -220,7 +221,8 @@ func (s *DB) Err() error {
 		return nil
 	}
 	return petcat.TemporarilyUnusablef(s.failure,
-		"nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there", s.path, s.failure)
+		"nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there",
+		s.path, s.failure)
 }
 
 // Stats is the state of a DB for metrics.

@@ -26,7 +26,24 @@ func TestPlans(t *testing.T) {
 		closeAtEnd(t, s.DB)
 		return store.New(watch.DB(s.DB), c)
 	})
-	watch.WantNoScans(t)
+	const (
+		small     = "it has few rows"
+		generated = "the statement generates its rows"
+	)
+	watch.WantNoScans(t, map[storetest.Scan]string{
+		{Table: "nodes"}:       small,
+		{Table: "usage_nodes"}: small,
+		{Table: "operators"}:   small,
+
+		{Table: "hours", In: "hours (at) AS"}:  generated,
+		{Table: "h", In: "FROM hours AS h"}:    generated,
+		{Table: "days", In: "days (at) AS"}:    generated,
+		{Table: "d", In: "FROM days AS d"}:     generated,
+		{Table: "counted", In: ") AS counted"}: generated,
+
+		{Table: "audit", In: "WHERE at >= $1 ORDER BY sequence"}: "the newest entries since a time, in the order of the log, end with the limit",
+		{Table: "bans", In: "ends_at > $1 ORDER BY key_id"}:      "the first bans in force by key; the table has those of 30 days",
+	})
 }
 
 // scan matches a step that reads all rows of a table. It does not match SCAN CONSTANT ROW, for example.

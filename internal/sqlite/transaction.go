@@ -139,7 +139,7 @@ type writerConn struct {
 	of *transaction
 }
 
-func (c writerConn) note(err error) error {
+func (c writerConn) observe(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -154,7 +154,7 @@ func (c writerConn) usable() error {
 	if c.of.ended {
 		return fmt.Errorf("sqlite: %s: the transaction has ended", c.of.doing)
 	}
-	return c.note(c.of.broken)
+	return c.observe(c.of.broken)
 }
 
 // Exec implements [store.Conn].
@@ -163,7 +163,7 @@ func (c writerConn) Exec(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	n, err := c.Conn.Exec(query, args...)
-	return n, c.note(err)
+	return n, c.observe(err)
 }
 
 // Run implements [store.Conn].
@@ -177,7 +177,7 @@ func (c writerConn) Query(row func(store.Scan) error, query string, args ...any)
 	if err := c.usable(); err != nil {
 		return err
 	}
-	return c.note(c.Conn.Query(row, query, args...))
+	return c.observe(c.Conn.Query(row, query, args...))
 }
 
 // QueryEach implements [store.Conn].
@@ -185,5 +185,5 @@ func (c writerConn) QueryEach(row func(int, store.Scan) error, query string, arg
 	if err := c.usable(); err != nil {
 		return err
 	}
-	return c.note(c.Conn.QueryEach(row, query, args))
+	return c.observe(c.Conn.QueryEach(row, query, args))
 }

@@ -84,7 +84,7 @@ func TestReplayIsDurable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		free, err := petcat.ParseSubscription("free", 0, 0)
+		free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func TestBadCreateFailsAlone(t *testing.T) {
 		}
 		var callers sync.WaitGroup
 		callers.Go(func() {
-			if err := s.SetNote(t.Context(), "test", "x"); err != nil {
+			if err := s.SetSharedText(t.Context(), "test", "x"); err != nil {
 				t.Errorf("a change: %v", err)
 			}
 		})
@@ -210,7 +210,8 @@ func TestCallerLeavesBeforeBegin(t *testing.T) {
 	create(t, s, "Dogs")
 }
 
-// TestEndedCallerGetsNoWriter: a caller that has left does not get the writer, even if it is free.
+// TestEndedCallerGetsNoWriter: a caller that has left does not get the writer, even if it is free, and
+// does not wait in the line any more.
 func TestEndedCallerGetsNoWriter(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
@@ -221,6 +222,9 @@ func TestEndedCallerGetsNoWriter(t *testing.T) {
 			_ = tx.Rollback()
 			t.Fatal("a transaction began")
 		}
+	}
+	if n := s.Stats().Waiting; n != 0 {
+		t.Errorf("%d writes wait", n)
 	}
 }
 
@@ -262,7 +266,7 @@ func TestAccessChangeInSharedCommit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		subscription, err := petcat.ParseSubscription("free", 0, 0)
+		subscription, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +276,7 @@ func TestAccessChangeInSharedCommit(t *testing.T) {
 				_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), "zoo", subscription)
 				return err
 			},
-			func() error { return s.SetNote(t.Context(), "test", "a write without the counter row") },
+			func() error { return s.SetSharedText(t.Context(), "test", "a write without the counter row") },
 			func() error {
 				return s.Change(t.Context(), "another change", func(tx *store.Tx) error {
 					return tx.Run(`INSERT INTO meta (name, value) VALUES ('another', '')`)

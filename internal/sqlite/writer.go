@@ -71,7 +71,7 @@ func (s *DB) join(ctx context.Context) (*fileTx, error) {
 		return w.open, nil
 	}
 	if err := s.begin(ctx); err != nil {
-		return nil, s.note(fmt.Errorf("begin: %w", err))
+		return nil, s.observe(fmt.Errorf("begin: %w", err))
 	}
 	t := &fileTx{begun: s.options.Clock.Read(), done: make(chan struct{})}
 	w.open = t
@@ -92,7 +92,7 @@ func (s *DB) create(group []*store.Create) error {
 	_ = s.writer.take(s.life)
 	defer s.writer.give()
 	err := s.createTogether(group)
-	if err == nil || kindOf(err) != statement || len(group) == 1 || s.Err() != nil {
+	if err == nil || kindOf(err) != statement || len(group) == 1 {
 		return err
 	}
 	// One of them is wrong, and the others must not fail with it.
@@ -143,7 +143,7 @@ func (s *DB) end(t *fileTx, err error) error {
 	if s.options.CommitObserved != nil {
 		s.options.CommitObserved(t.size, s.options.Clock.Read().Since(t.begun))
 	}
-	t.err = s.note(err)
+	t.err = s.observe(err)
 	s.close(t)
 	return t.err
 }
@@ -151,7 +151,7 @@ func (s *DB) end(t *fileTx, err error) error {
 // abandon undoes the transaction of the file, to which nobody has added changes.
 func (s *DB) abandon(t *fileTx) {
 	if _, err := s.writer.conn.Exec("ROLLBACK"); err != nil {
-		_ = s.note(err)
+		_ = s.observe(err)
 	}
 	s.close(t)
 }
@@ -162,8 +162,8 @@ func (s *DB) close(t *fileTx) {
 	close(t.done)
 }
 
-// note notes what an error of the file shows about the disk, and returns it.
-func (s *DB) note(err error) error {
+// observe records what an error of the file shows about the disk, and returns it.
+func (s *DB) observe(err error) error {
 	err = WithCause(err, s.path)
 	switch kindOf(err) {
 	case noRoom, unwritable:
@@ -286,6 +286,7 @@ func (s *DB) checkpoint() error {
 // logLength runs a checkpoint in a mode and returns the number of pages of the log. NOOP moves none.
 func (s *DB) logLength(mode string) (pages int, err error) {
 	var busy, moved int
-	err = s.writer.conn.Query(func(scan store.Scan) error { return scan(&busy, &pages, &moved) }, "PRAGMA wal_checkpoint("+mode+")")
+	row := func(scan store.Scan) error { return scan(&busy, &pages, &moved) }
+	err = s.writer.conn.Query(row, "PRAGMA wal_checkpoint("+mode+")")
 	return pages, err
 }

@@ -109,13 +109,13 @@ func TestLockedDatabaseFailsOnce(t *testing.T) {
 		}
 		begun := time.Now()
 		for range 3 {
-			wantUnavailable(t, s.SetNote(t.Context(), "note", "x"))
+			wantUnavailable(t, s.SetSharedText(t.Context(), "note", "x"))
 		}
 		if waited := time.Since(begun); waited >= 2*timeout {
 			t.Errorf("three callers waited %s", waited)
 		}
 		_ = lock.Rollback()
-		if err := s.SetNote(t.Context(), "note", "x"); err != nil || s.writer.locked {
+		if err := s.SetSharedText(t.Context(), "note", "x"); err != nil || s.writer.locked {
 			t.Errorf("after the lock: %v", err)
 		}
 	})
@@ -137,7 +137,7 @@ func TestFullDiskUntilWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.writer.tries = 1
-	wantUnavailable(t, s.SetNote(t.Context(), "note", "x"))
+	wantUnavailable(t, s.SetSharedText(t.Context(), "note", "x"))
 	_ = lock.Rollback()
 	if !s.rejected.Load() {
 		t.Error("the disk is not full any more, and nothing was written")

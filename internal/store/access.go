@@ -61,13 +61,13 @@ func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (
 	if n.Access <= int64(after) {
 		return found, nil
 	}
-	if found.Keys, err = queryRows(c, scanKeyAccess, selectKeyAccessSince, int64(after)); err != nil {
+	if found.Keys, err = queryRows(c, scanKeyAccess, selectKeyAccessSince, after); err != nil {
 		return found, err
 	}
-	if found.Accounts, err = queryRows(c, scanAccount, selectAccountsSince, int64(after)); err != nil {
+	if found.Accounts, err = queryRows(c, scanAccount, selectAccountsSince, after); err != nil {
 		return found, err
 	}
-	found.Bans, err = queryRows(c, scanBan, selectBansSince, int64(after))
+	found.Bans, err = queryRows(c, scanBan, selectBansSince, after)
 	return found, err
 }
 

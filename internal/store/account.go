@@ -9,7 +9,7 @@ import (
 )
 
 // accountColumns are the columns that scanAccount reads.
-const accountColumns = `id, name, plan, per_minute, per_day, created_at, closed_at`
+const accountColumns = `id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at`
 
 func scanAccount(row Row) (a petcat.Account, err error) {
 	err = row.Scan(
@@ -18,6 +18,8 @@ func scanAccount(row Row) (a petcat.Account, err error) {
 		&a.Plan,
 		&a.Quota.PerMinute,
 		&a.Quota.PerDay,
+		&a.Storage.Categories,
+		&a.Storage.Bytes,
 		(*moment)(&a.CreatedAt),
 		(*moment)(&a.ClosedAt),
 	)
@@ -27,7 +29,7 @@ func scanAccount(row Row) (a petcat.Account, err error) {
 const selectAccount = `SELECT ` + accountColumns + ` FROM accounts WHERE id = $1`
 
 func findAccount(q Querier, id petcat.AccountID) (petcat.Account, error) {
-	return queryRow(q, scanAccount, noAccount(id.String()), selectAccount, int64(id))
+	return queryRow(q, scanAccount, noAccount(id.String()), selectAccount, id)
 }
 
 // selectAccountByName finds open accounts first (false sorts before true), then the newest.
@@ -78,13 +80,13 @@ const lastCharacter = "\U0010FFFF"
 func accountFilter(q petcat.AccountQuery) *filter {
 	f := &filter{}
 	if q.Plan != "" {
-		f.and(`plan = ` + f.arg(string(q.Plan)))
+		f.and(`plan = ` + f.arg(q.Plan))
 	}
 	if q.After.ID != 0 {
 		// Not (lower(name), id) > ($1, $2): SQLite cannot use an index on an expression for that.
 		after := f.arg(asciiLower(q.After.Name))
 		f.and(`lower(name) >= ` + after)
-		f.and(`(lower(name) > ` + after + ` OR id > ` + f.arg(int64(q.After.ID)) + `)`)
+		f.and(`(lower(name) > ` + after + ` OR id > ` + f.arg(q.After.ID) + `)`)
 	}
 	if q.Prefix != "" {
 		prefix := asciiLower(petcat.NormalizeName(q.Prefix))
@@ -99,7 +101,7 @@ func (s *Store) AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petca
 	f := accountFilter(q)
 	query := `SELECT ` + accountColumns + ` FROM accounts` + f.where() + ` ORDER BY lower(name), id`
 	if q.Limit != 0 {
-		query += ` LIMIT ` + f.arg(int64(q.Limit))
+		query += ` LIMIT ` + f.arg(q.Limit)
 	}
 	return queryRows(s.reader(ctx, "read a page of accounts"), scanAccount, query, f.args...)
 }
@@ -140,6 +142,8 @@ func scanAccountSummary(row Row) (a petcat.AccountSummary, err error) {
 		&a.Plan,
 		&a.Quota.PerMinute,
 		&a.Quota.PerDay,
+		&a.Storage.Categories,
+		&a.Storage.Bytes,
 		(*moment)(&a.CreatedAt),
 		(*moment)(&a.ClosedAt),
 		&a.Keys,
@@ -157,7 +161,7 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 	first := now.Unix() / secondsPerHour / hoursPerDay * hoursPerDay
 	args := make([][]any, len(ids))
 	for i, id := range ids {
-		args[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), int64(id)}
+		args[i] = []any{first, first + hoursPerDay - 1, now.UnixMilli(), id}
 	}
 	return queryEach(s.reader(ctx, "compare accounts"), scanAccountSummary, selectAccountSummary, args)
 }
@@ -173,7 +177,7 @@ func (s *Store) CreateAccount(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedAccount(tx, id, err)
+		return replayed(tx, id, err, findAccount)
 	}
 	a, err := tx.CreateAccount(by.Actor, name, sub)
 	if err != nil {
@@ -182,21 +186,10 @@ func (s *Store) CreateAccount(
 	return petcat.Result[petcat.Account]{Value: a}, tx.commitOnce(by, action, int64(a.ID))
 }
 
-// replayedAccount returns an account that was changed by an earlier request.
-func replayedAccount(tx *Tx, id int64, err error) (r petcat.Result[petcat.Account], _ error) {
-	if err != nil {
-		return r, err
-	}
-	r.Replayed = true
-	if r.Value, err = findAccount(tx, petcat.AccountID(id)); err != nil {
-		return r, err
-	}
-	return r, tx.Commit()
-}
-
 const insertAccount = `
-	INSERT INTO accounts (id, name, plan, per_minute, per_day, created_at, closed_at, revision)
-	VALUES ($1, $2, $3, $4, $5, $6, NULL, $7)`
+	INSERT INTO accounts (
+		id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at, revision)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, $9)`
 
 // CreateAccount is [Store.CreateAccount] within a transaction.
 func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
@@ -209,6 +202,7 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 		Name:      string(name),
 		Plan:      sub.Plan(),
 		Quota:     sub.Quota(),
+		Storage:   sub.Storage(),
 		CreatedAt: t.now,
 	}
 	err := t.Run(insertAccount,
@@ -217,34 +211,50 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 		a.Plan,
 		a.Quota.PerMinute,
 		a.Quota.PerDay,
+		a.Storage.Categories,
+		a.Storage.Bytes,
 		a.CreatedAt.UnixMilli(),
 		t.reviseAccess(),
 	)
 	if err != nil {
 		return petcat.Account{}, err
 	}
-	d := detail{"name": a.Name, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}
+	d := planDetail(a)
+	d["name"] = a.Name
 	return a, t.log(by, "account.create", a.ID.String(), d)
+}
+
+// planDetail returns the plan of an account and its numbers for an audit entry.
+func planDetail(a petcat.Account) detail {
+	return detail{
+		"plan":           a.Plan,
+		"per_minute":     a.Quota.PerMinute,
+		"per_day":        a.Quota.PerDay,
+		"max_categories": a.Storage.Categories,
+		"max_bytes":      a.Storage.Bytes,
+	}
 }
 
 const selectOpenAccountByName = `SELECT id FROM accounts WHERE name = $1 AND closed_at IS NULL`
 
 // checkNameFree returns an error if an open account has the name.
 func (t *Tx) checkNameFree(name petcat.AccountName) error {
-	id, err := queryRow(t, scanNumber, nil, selectOpenAccountByName, string(name))
+	id, err := queryRow(t, scanNumber, nil, selectOpenAccountByName, name)
 	if err != nil {
 		return err
 	}
 	if id != 0 {
-		return invalid("there is an account named %q already; choose another name, or close that one first", name).In("name")
+		taken := invalid("there is an account named %q already; choose another name, or close that one first", name)
+		return taken.In("name")
 	}
 	return nil
 }
 
 const updateAccount = `
 	UPDATE accounts
-	SET name = $1, plan = $2, per_minute = $3, per_day = $4, closed_at = $5, revision = $6
-	WHERE id = $7`
+	SET name = $1, plan = $2, per_minute = $3, per_day = $4, max_categories = $5, max_bytes = $6,
+		closed_at = $7, revision = $8
+	WHERE id = $9`
 
 // updateAccount writes a changed account.
 func (t *Tx) updateAccount(a petcat.Account) error {
@@ -253,6 +263,8 @@ func (t *Tx) updateAccount(a petcat.Account) error {
 		a.Plan,
 		a.Quota.PerMinute,
 		a.Quota.PerDay,
+		a.Storage.Categories,
+		a.Storage.Bytes,
 		millis(a.ClosedAt),
 		t.reviseAccess(),
 		a.ID,
@@ -270,7 +282,7 @@ func (s *Store) EditAccount(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedAccount(tx, id, err)
+		return replayed(tx, id, err, findAccount)
 	}
 	a, err := tx.editAccount(by.Actor, id, e)
 	if err != nil {
@@ -297,8 +309,9 @@ func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountE
 			return before, err
 		}
 	}
-	if a.Plan != before.Plan || a.Quota != before.Quota {
-		d := detail{"from": before.Plan, "plan": a.Plan, "per_minute": a.Quota.PerMinute, "per_day": a.Quota.PerDay}
+	if a.Plan != before.Plan || a.Quota != before.Quota || a.Storage != before.Storage {
+		d := planDetail(a)
+		d["from"] = before.Plan
 		if err := t.log(by, "account.set_plan", id.String(), d); err != nil {
 			return before, err
 		}
@@ -317,7 +330,7 @@ func (s *Store) CloseAccount(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedAccount(tx, id, err)
+		return replayed(tx, id, err, findAccount)
 	}
 	a, err := findAccount(tx, id)
 	if err != nil {

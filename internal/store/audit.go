@@ -88,8 +88,8 @@ func scanAuditEntry(row Row) (e petcat.AuditEntry, err error) {
 }
 
 // CheckAudit adds all entries of the audit log to a check.
-func CheckAudit(c Conn, check *petcat.AuditCheck) error {
-	return c.Query(func(row Scan) error {
+func CheckAudit(q Querier, check *petcat.AuditCheck) error {
+	return q.Query(func(row Scan) error {
 		e, err := scanAuditEntry(row)
 		check.Add(e)
 		return err
@@ -101,14 +101,14 @@ func auditFilter(q petcat.AuditQuery) *filter {
 	f := &filter{}
 	if q.Account != 0 {
 		// Not subject = $1 OR subject IN (...): PostgreSQL cannot use an index for that.
-		account, id := f.arg(q.Account.String()), f.arg(int64(q.Account))
+		account, id := f.arg(q.Account.String()), f.arg(q.Account)
 		f.and(`subject IN (SELECT ` + account + ` UNION ALL SELECT 'key_' || id FROM api_keys WHERE account_id = ` + id + `)`)
 	}
 	if q.Key != 0 {
 		f.and(`subject = ` + f.arg(q.Key.String()))
 	}
 	if q.Actor != "" {
-		f.and(`actor = ` + f.arg(string(q.Actor)))
+		f.and(`actor = ` + f.arg(q.Actor))
 	}
 	if !q.Since.IsZero() {
 		f.and(`at >= ` + f.arg(q.Since.UnixMilli()))
@@ -141,6 +141,6 @@ func (s *Store) EachAuditEntry(ctx context.Context, q petcat.AuditQuery, fn func
 // AuditPage implements [petcat.AuditStore].
 func (s *Store) AuditPage(ctx context.Context, q petcat.AuditQuery) ([]petcat.AuditEntry, error) {
 	f := auditFilter(q)
-	query := selectAudit + f.where() + ` ORDER BY sequence DESC LIMIT ` + f.arg(int64(q.Newest))
+	query := selectAudit + f.where() + ` ORDER BY sequence DESC LIMIT ` + f.arg(q.Newest)
 	return queryRows(s.reader(ctx, "read a page of the audit log"), scanAuditEntry, query, f.args...)
 }

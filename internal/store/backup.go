@@ -58,7 +58,7 @@ const (
 	stripNodes    = `DELETE FROM nodes`
 	stripSessions = `DELETE FROM sessions`
 	stripLinks    = `DELETE FROM sign_in_links`
-	// stripMeta deletes the notes, which belong to the running deployment.
+	// stripMeta deletes the shared texts, which belong to the running deployment.
 	stripMeta  = `DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`
 	insertMeta = `INSERT INTO meta (name, value) VALUES ($1, $2)`
 )

@@ -28,8 +28,8 @@ func scanBan(row Row) (b petcat.Ban, err error) {
 const selectBan = `SELECT ` + banColumns + ` FROM bans WHERE key_id = $1`
 
 // lastBan returns the last ban of a key. If there is none, only its key is set.
-func lastBan(c Conn, key petcat.KeyID) (petcat.Ban, error) {
-	b, err := queryRow(c, scanBan, nil, selectBan, int64(key))
+func lastBan(q Querier, key petcat.KeyID) (petcat.Ban, error) {
+	b, err := queryRow(q, scanBan, nil, selectBan, key)
 	b.Key = key
 	return b, err
 }
@@ -37,7 +37,7 @@ func lastBan(c Conn, key petcat.KeyID) (petcat.Ban, error) {
 // FindBan implements [petcat.BanStore].
 func (s *Store) FindBan(ctx context.Context, key petcat.KeyID) (petcat.Ban, error) {
 	c := s.reader(ctx, "find ban")
-	return queryRow(c, scanBan, notFound("the key %s has had no ban in the last 30 days", key), selectBan, int64(key))
+	return queryRow(c, scanBan, notFound("the key %s has had no ban in the last 30 days", key), selectBan, key)
 }
 
 // EachBan implements [petcat.AccessStore].
@@ -54,10 +54,10 @@ func banFilter(q petcat.BanQuery) *filter {
 		f.and(`ends_at > ` + f.arg(q.Active.UnixMilli()))
 	}
 	if q.Account != 0 {
-		f.and(`account_id = ` + f.arg(int64(q.Account)))
+		f.and(`account_id = ` + f.arg(q.Account))
 	}
 	if q.After != 0 {
-		f.and(`key_id > ` + f.arg(int64(q.After)))
+		f.and(`key_id > ` + f.arg(q.After))
 	}
 	return f
 }
@@ -67,7 +67,7 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 	f := banFilter(q)
 	query := `SELECT ` + banColumns + ` FROM bans` + f.where() + ` ORDER BY key_id`
 	if q.Limit != 0 {
-		query += ` LIMIT ` + f.arg(int64(q.Limit))
+		query += ` LIMIT ` + f.arg(q.Limit)
 	}
 	return queryRows(s.reader(ctx, "read a page of bans"), scanBan, query, f.args...)
 }

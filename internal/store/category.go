@@ -10,15 +10,23 @@ import (
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	if c.IdempotencyKey == "" && c.Rejected != nil {
-		return petcat.CreatedCategory{}, c.Rejected
+	rejected := c.Rejected
+	if rejected == nil {
+		rejected = s.bounds.check(c.Account, c.Limit, c.New.WithID(0).Stored())
+	}
+	if c.IdempotencyKey == "" && rejected != nil {
+		return petcat.CreatedCategory{}, rejected
+	}
+	key := c.IdempotencyKey
+	if c.By != "" && key != "" {
+		key = onceKey(petcat.Author{Actor: c.By, Key: key})
 	}
 	created := &Create{
 		Account:  c.Account,
 		By:       c.By,
-		Key:      c.IdempotencyKey,
+		Key:      key,
 		New:      c.New,
-		Rejected: c.Rejected,
+		Rejected: rejected,
 	}
 	if err := s.create(ctx, created); err != nil {
 		return petcat.CreatedCategory{}, err
@@ -41,6 +49,7 @@ func (t *Tx) newCategory(c *Create, n petcat.NewCategory) ([]any, error) {
 	created := petcat.RevisedCategory{
 		Category: n.WithID(petcat.CategoryID(c.ID)),
 		Revision: t.revise(),
+		Account:  c.Account,
 	}
 	t.changed = append(t.changed, created)
 	row := []any{
@@ -78,9 +87,16 @@ func (s *Store) updateCategory(ctx context.Context, u petcat.UpdateCategory) (_ 
 	if err != nil {
 		return petcat.Category{}, err
 	}
-	after := petcat.RevisedCategory{Category: u.Patch.Apply(before)}
-	if after.Equal(before) { // without a new revision, to keep the ETags of lists
-		return before, tx.Commit()
+	after := petcat.RevisedCategory{
+		Category: u.Patch.Apply(before.Category),
+		Account:  before.creator,
+	}
+	if after.Equal(before.Category) { // without a new revision, to keep the ETags of lists
+		return before.Category, tx.Commit()
+	}
+	added := after.Stored().Minus(before.Stored())
+	if rejected := s.bounds.check(u.Account, u.Limit, added); rejected != nil {
+		return petcat.Category{}, rejected
 	}
 	if err := tx.replaceCategory(after); err != nil {
 		return petcat.Category{}, err
@@ -110,14 +126,18 @@ func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) (er
 	if err != nil {
 		return err
 	}
-	pet, err := queryRow(tx, scanNumber, nil, selectPetOfCategory, int64(d.ID))
+	pet, err := queryRow(tx, scanNumber, nil, selectPetOfCategory, d.ID)
 	if err != nil {
 		return err
 	}
 	if pet != 0 {
 		return petcat.Errorf(petcat.CodeCategoryInUse, "pets use this category, so it cannot be deleted")
 	}
-	gone := petcat.RevisedCategory{Category: petcat.Category{ID: d.ID}, Deleted: true}
+	gone := petcat.RevisedCategory{
+		Category: petcat.Category{ID: d.ID},
+		Account:  before.creator,
+		Deleted:  true,
+	}
 	if err := tx.replaceCategory(gone); err != nil {
 		return err
 	}
@@ -173,16 +193,16 @@ const selectOwnedCategory = `
 // Otherwise it returns the error of [petcat.CheckCategoryChange], or [petcat.NoSuchCategory].
 func (t *Tx) categoryToChange(
 	id petcat.CategoryID, by petcat.AccountID, expected *petcat.Category,
-) (petcat.Category, error) {
-	c, err := queryRow(t, scanOwnedCategory, petcat.NoSuchCategory(), selectOwnedCategory, int64(id))
+) (ownedCategory, error) {
+	c, err := queryRow(t, scanOwnedCategory, petcat.NoSuchCategory(), selectOwnedCategory, id)
 	if err != nil {
-		return petcat.Category{}, err
+		return ownedCategory{}, err
 	}
-	return c.Category, petcat.CheckCategoryChange(c.Category, c.creator, by, expected)
+	return c, petcat.CheckCategoryChange(c.Category, c.creator, by, expected)
 }
 
 // categoryColumns are the columns that scanCategory reads.
-const categoryColumns = `id, name, description, revision, deleted_at IS NOT NULL`
+const categoryColumns = `id, name, description, revision, account_id, deleted_at IS NOT NULL`
 
 func scanCategory(row Row) (c petcat.RevisedCategory, err error) {
 	err = row.Scan(categoryFields(&c)...)
@@ -196,6 +216,7 @@ func categoryFields(c *petcat.RevisedCategory) []any {
 		&c.Name,
 		&c.Description,
 		&c.Revision,
+		&c.Account,
 		&c.Deleted,
 	}
 }
@@ -230,7 +251,7 @@ const selectCategoryOrigin = `SELECT id, account_id, created_at FROM categories 
 func (s *Store) CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error) {
 	args := make([][]any, len(ids))
 	for i, id := range ids {
-		args[i] = []any{int64(id)}
+		args[i] = []any{id}
 	}
 	c := s.reader(ctx, "read the creators of categories")
 	return queryEach(c, scanCategoryOrigin, selectCategoryOrigin, args)
@@ -258,7 +279,7 @@ func (s *Store) CategoriesSince(
 ) error {
 	c := s.reader(ctx, "read changed categories")
 	for {
-		page, err := queryRows(c, scanCategory, selectCategoriesSince, int64(after), FeedPage)
+		page, err := queryRows(c, scanCategory, selectCategoriesSince, after, FeedPage)
 		if err != nil {
 			return err
 		}

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// endedRetention is the retention of the last batch number of a stopped node. After that
+	// stoppedRetention is the retention of the last batch number of a stopped node. After that
 	// time, no duplicate of a batch can arrive.
-	endedRetention = 24 * time.Hour
+	stoppedRetention = 24 * time.Hour
 	// rejectionRetention is the retention of a group of rejections after its last one.
 	rejectionRetention = 30 * 24 * time.Hour
 	// killedAfter is the time without a batch after which a node counts as killed. A node
@@ -29,16 +29,23 @@ const (
 			WHERE created_at <= (SELECT CAST(unixepoch('subsec') * 1000 AS bigint)) - $1
 			ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
+	// deleteOldDeletions keeps the row with the newest revision, which the ETag of the list names.
+	deleteOldDeletions = `
+		DELETE FROM categories WHERE id IN (
+			SELECT id FROM categories
+			WHERE deleted_at <= $1 AND revision < (SELECT max(revision) FROM categories)
+			ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
 	deleteExpiredUsageDays = `
 		DELETE FROM usage_days WHERE (day, account_id) IN (
 			SELECT day, account_id FROM usage_days
 			WHERE day < $1
 			ORDER BY day, account_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-	deleteEndedUsageNodes = `
+	deleteStoppedUsageNodes = `
 		DELETE FROM usage_nodes WHERE node IN (
 			SELECT node FROM usage_nodes
-			WHERE ended AND seen_at <= $1
+			WHERE stopped AND seen_at <= $1
 			LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 	deleteExpiredUsageNodes = `
@@ -62,7 +69,7 @@ const (
 	deleteExpiredLinks = `
 		DELETE FROM sign_in_links WHERE hash IN (
 			SELECT hash FROM sign_in_links
-			WHERE ends_at <= $1
+			WHERE expires_at <= $1
 			LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
 	deleteExpiredBans = `
@@ -81,8 +88,9 @@ func (s *Store) Clean(ctx context.Context) error {
 		before int64
 	}{
 		{deleteExpiredIdempotencyKeys, petcat.IdempotencyRetention.Milliseconds()},
+		{deleteOldDeletions, now.Add(-petcat.DeletionRetention).UnixMilli()},
 		{deleteExpiredUsageDays, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
-		{deleteEndedUsageNodes, now.Add(-endedRetention).UnixMilli()},
+		{deleteStoppedUsageNodes, now.Add(-stoppedRetention).UnixMilli()},
 		{deleteExpiredUsageNodes, now.Add(-petcat.UsageDays).UnixMilli()},
 		{deleteExpiredRejections, now.Add(-rejectionRetention).UnixMilli()},
 		{deleteExpiredSessions, now.Add(-petcat.CustomerIdle).UnixMilli()}, // the longest idle time

@@ -146,13 +146,13 @@ func (t *Tx) checkReferences(group []*Create) error {
 }
 
 // existing returns the ids that exist. query selects one id if it exists.
-func existing(c Conn, query string, ids []int64) (map[int64]bool, error) {
+func existing(q Querier, query string, ids []int64) (map[int64]bool, error) {
 	slices.Sort(ids)
 	var args [][]any
 	for _, id := range slices.Compact(ids) {
 		args = append(args, []any{id})
 	}
-	found, err := queryEach(c, scanNumber, query, args)
+	found, err := queryEach(q, scanNumber, query, args)
 	exist := make(map[int64]bool)
 	for _, id := range found {
 		exist[id] = true

@@ -28,28 +28,28 @@ func scanPlanRequest(row Row) (r petcat.PlanRequest, err error) {
 
 const selectPlanRequest = selectPlanRequests + ` WHERE r.id = $1`
 
-func findPlanRequest(c Conn, id petcat.PlanRequestID) (petcat.PlanRequest, error) {
-	return queryRow(c, scanPlanRequest, notFound("there is no plan request %d", id), selectPlanRequest, int64(id))
+func findPlanRequest(q Querier, id petcat.PlanRequestID) (petcat.PlanRequest, error) {
+	return queryRow(q, scanPlanRequest, notFound("there is no plan request %d", id), selectPlanRequest, id)
 }
 
 const selectPendingPlanRequest = selectPlanRequests + ` WHERE r.account_id = $1 AND r.state = 'pending'`
 
 // pendingPlanRequest returns the pending request of an account, the zero value if there is none.
-func pendingPlanRequest(c Conn, account petcat.AccountID) (petcat.PlanRequest, error) {
-	return queryRow(c, scanPlanRequest, nil, selectPendingPlanRequest, int64(account))
+func pendingPlanRequest(q Querier, account petcat.AccountID) (petcat.PlanRequest, error) {
+	return queryRow(q, scanPlanRequest, nil, selectPendingPlanRequest, account)
 }
 
 // planRequestFilter returns the conditions of a query.
 func planRequestFilter(q petcat.PlanRequestQuery) *filter {
 	f := &filter{}
 	if q.Account != 0 {
-		f.and(`r.account_id = ` + f.arg(int64(q.Account)))
+		f.and(`r.account_id = ` + f.arg(q.Account))
 	}
 	if q.State != "" {
-		f.and(`r.state = ` + f.arg(string(q.State)))
+		f.and(`r.state = ` + f.arg(q.State))
 	}
 	if q.Before != 0 {
-		f.and(`r.id < ` + f.arg(int64(q.Before)))
+		f.and(`r.id < ` + f.arg(q.Before))
 	}
 	return f
 }
@@ -57,20 +57,8 @@ func planRequestFilter(q petcat.PlanRequestQuery) *filter {
 // PlanRequests implements [petcat.PlanRequestStore].
 func (s *Store) PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]petcat.PlanRequest, error) {
 	f := planRequestFilter(q)
-	query := selectPlanRequests + f.where() + ` ORDER BY r.id DESC LIMIT ` + f.arg(int64(q.Limit))
+	query := selectPlanRequests + f.where() + ` ORDER BY r.id DESC LIMIT ` + f.arg(q.Limit)
 	return queryRows(s.reader(ctx, "read plan requests"), scanPlanRequest, query, f.args...)
-}
-
-// replayedPlanRequest returns a plan request that was changed by an earlier request.
-func replayedPlanRequest(tx *Tx, id int64, err error) (r petcat.Result[petcat.PlanRequest], _ error) {
-	if err != nil {
-		return r, err
-	}
-	r.Replayed = true
-	if r.Value, err = findPlanRequest(tx, petcat.PlanRequestID(id)); err != nil {
-		return r, err
-	}
-	return r, tx.Commit()
 }
 
 const insertPlanRequest = `
@@ -88,7 +76,7 @@ func (s *Store) RequestPlan(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedPlanRequest(tx, id, err)
+		return replayed(tx, id, err, findPlanRequest)
 	}
 	a, err := tx.openAccount(n.Account())
 	if err != nil {
@@ -140,7 +128,7 @@ func (s *Store) ApprovePlanRequest(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedPlanRequest(tx, id, err)
+		return replayed(tx, id, err, findPlanRequest)
 	}
 	pending, err := findPlanRequest(tx, a.Request)
 	if err != nil {
@@ -150,7 +138,8 @@ func (s *Store) ApprovePlanRequest(
 	if err != nil {
 		return r, err
 	}
-	subscription, err := petcat.ParseSubscription(string(approved.Plan), a.PerMinute, a.PerDay)
+	subscription, err := petcat.ParseSubscription(
+		string(approved.Plan), petcat.Quota{PerMinute: a.PerMinute, PerDay: a.PerDay}, petcat.Storage{})
 	if err != nil {
 		return r, err
 	}
@@ -171,7 +160,7 @@ func (s *Store) DeclinePlanRequest(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedPlanRequest(tx, id, err)
+		return replayed(tx, id, err, findPlanRequest)
 	}
 	pending, err := findPlanRequest(tx, id)
 	if err != nil {

@@ -62,7 +62,7 @@ func (t *Tx) findReplays(group []*Create) error {
 	for _, c := range group {
 		if c.Key != "" {
 			keyed = append(keyed, c)
-			args = append(args, []any{int64(c.Account), string(c.Key)})
+			args = append(args, []any{c.Account, c.Key})
 		}
 	}
 	return t.QueryEach(func(i int, row Scan) error {

@@ -42,7 +42,9 @@ func ReadMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	}
 	if env != "" && m.Environment != env {
 		return Meta{}, petcat.Unusablef(nil,
-			"the data belongs to the %s environment and this is %s; choose other data with --data or --database, or start with the --environment of this data", m.Environment, env)
+			"the data belongs to the %s environment and this is %s; choose other data with --data or --database, "+
+				"or start with the --environment of this data",
+			m.Environment, env)
 	}
 	return m, nil
 }
@@ -64,52 +66,38 @@ func createMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	return m, err
 }
 
-// A note is a short named text that all processes of a deployment share. It is not part of the
-// data: it has no revision, and backups exclude it.
+// A shared text is short, and read by all processes of a deployment. It is not part of the data: it has
+// no revision, and backups exclude it.
 
-const selectNote = `SELECT value FROM meta WHERE name = $1`
+const selectSharedText = `SELECT value FROM meta WHERE name = $1`
 
-func scanNote(row Row) (text string, err error) {
+func scanSharedText(row Row) (text string, err error) {
 	err = row.Scan(&text)
 	return text, err
 }
 
-// Note returns a note, or "" if it does not exist.
-func (s *Store) Note(ctx context.Context, name string) (text string, err error) {
-	return queryRow(s.reader(ctx, "read the note "+name), scanNote, nil, selectNote, name)
+// SharedText returns the text with a name, or "" if it does not exist.
+func (s *Store) SharedText(ctx context.Context, name string) (text string, err error) {
+	return queryRow(s.reader(ctx, "read the text "+name), scanSharedText, nil, selectSharedText, name)
 }
 
-const setNote = `
+const setSharedText = `
 	INSERT INTO meta (name, value)
 	VALUES ($1, $2)
 	ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-// SetNote creates or changes a note.
-func (s *Store) SetNote(ctx context.Context, name, text string) error {
-	return s.exec(ctx, "set the note "+name, setNote, name, text)
+// SetSharedText creates or changes a text.
+func (s *Store) SetSharedText(ctx context.Context, name, text string) error {
+	return s.exec(ctx, "set the text "+name, setSharedText, name, text)
 }
 
-// logLevelNote is the name of the note with a [logLevel].
-const logLevelNote = "log_level"
+// logLevelName is the name of the shared text with a [logLevel].
+const logLevelName = "log_level"
 
 type logLevel struct {
 	Level slog.Level `json:"level"`
 	Until time.Time  `json:"until"`
 }
-
-// LogLevel returns the minimum level of log lines that overrides the settings of all nodes, and
-// its expiry, which may be in the past. The expiry is zero if no level was ever set.
-func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error) {
-	text, err := s.Note(ctx, logLevelNote)
-	if err != nil || text == "" {
-		return 0, time.Time{}, err
-	}
-	var l logLevel
-	err = json.Unmarshal([]byte(text), &l)
-	return l.Level, l.Until, err
-}
-
-const selectLogLevel = `SELECT value FROM meta WHERE name = 'log_level'`
 
 func scanLogLevel(row Row) (l logLevel, err error) {
 	var text string
@@ -118,6 +106,13 @@ func scanLogLevel(row Row) (l logLevel, err error) {
 	}
 	err = json.Unmarshal([]byte(text), &l)
 	return l, err
+}
+
+// LogLevel returns the minimum level of log lines that overrides the settings of all nodes, and
+// its expiry, which may be in the past. The expiry is zero if no level was ever set.
+func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error) {
+	l, err := queryRow(s.reader(ctx, "read the log level"), scanLogLevel, nil, selectSharedText, logLevelName)
+	return l.Level, l.Until, err
 }
 
 // logLevelID is stored with an idempotency key, because there is one log level and it has no id.
@@ -144,13 +139,13 @@ func (s *Store) SetLogLevel(
 		return r, err
 	}
 	if id != 0 {
-		l, err := queryRow(tx, scanLogLevel, nil, selectLogLevel)
+		l, err := queryRow(tx, scanLogLevel, nil, selectSharedText, logLevelName)
 		if err != nil {
 			return r, err
 		}
 		return petcat.Result[slog.Level]{Value: l.Level, Replayed: true}, tx.Commit()
 	}
-	if err := tx.Run(setNote, logLevelNote, string(text)); err != nil {
+	if err := tx.Run(setSharedText, logLevelName, string(text)); err != nil {
 		return r, err
 	}
 	if err := tx.logLevelChange(by.Actor, l); err != nil {

@@ -141,9 +141,9 @@ const selectRunningNode = `
 	WHERE label = $1 AND abs(unixepoch('subsec') * 1000 - seen_at) <= $2`
 
 // runningNode returns the running node with a label.
-func runningNode(c Conn, label string) (petcat.Node, error) {
+func runningNode(q Querier, label string) (petcat.Node, error) {
 	missing := notFound("there is no running node %q", label)
-	return queryRow(c, scanNode, missing, selectRunningNode, label, nodeSilence.Milliseconds())
+	return queryRow(q, scanNode, missing, selectRunningNode, label, nodeSilence.Milliseconds())
 }
 
 // nodeID is stored with an idempotency key, because the ids of nodes are texts. The request contains

@@ -9,7 +9,9 @@ import (
 const authorsAccount petcat.AccountID = 0
 
 // onceKey returns the key of the author's change. It is unique, because a key has no spaces.
-func onceKey(by petcat.Author) string { return string(by.Actor) + " " + string(by.Key) }
+func onceKey(by petcat.Author) petcat.IdempotencyKey {
+	return petcat.IdempotencyKey(by.Actor) + " " + by.Key
+}
 
 // replays returns the id of the resource that an earlier request of the author with the same
 // idempotency key created or changed, 0 if there is none.
@@ -25,6 +27,21 @@ func (t *Tx) replays(by petcat.Author, action string) (id int64, err error) {
 		return 0, errKeyReused()
 	}
 	return earlier.id, nil
+}
+
+// replayed returns the resource of an earlier request, which find reads, or the error of
+// [Tx.replays].
+func replayed[T any, ID ~int64](
+	tx *Tx, id int64, err error, find func(Querier, ID) (T, error),
+) (r petcat.Result[T], _ error) {
+	if err != nil {
+		return r, err
+	}
+	r.Replayed = true
+	if r.Value, err = find(tx, ID(id)); err != nil {
+		return r, err
+	}
+	return r, tx.Commit()
 }
 
 // commitOnce stores the author's idempotency key with the id of the resource, and commits.

@@ -9,7 +9,7 @@ import (
 // operatorColumns are the columns that scanOperator reads.
 const operatorColumns = `
 	name, role, created_at,
-	(SELECT max(l.ends_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
+	(SELECT max(l.expires_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
 
 func scanOperator(row Row) (o petcat.Operator, err error) {
 	err = row.Scan(
@@ -23,8 +23,8 @@ func scanOperator(row Row) (o petcat.Operator, err error) {
 
 const selectOperator = `SELECT ` + operatorColumns + ` FROM operators WHERE name = $1`
 
-func findOperator(c Conn, name petcat.OperatorName) (petcat.Operator, error) {
-	return queryRow(c, scanOperator, noOperator(name), selectOperator, string(name))
+func findOperator(q Querier, name petcat.OperatorName) (petcat.Operator, error) {
+	return queryRow(q, scanOperator, noOperator(name), selectOperator, name)
 }
 
 func noOperator(name petcat.OperatorName) error {
@@ -101,7 +101,7 @@ func (s *Store) CreateOperator(
 		Name:          name,
 		Role:          role,
 		CreatedAt:     tx.now,
-		LinkExpiresAt: made.EndsAt,
+		LinkExpiresAt: made.ExpiresAt,
 	}
 	return r, tx.commitOnce(by, action, operatorID)
 }
@@ -110,7 +110,7 @@ const countOperators = `SELECT count(*) FROM operators WHERE name = $1`
 
 // checkOperatorNameFree returns an error if an operator has the name.
 func (t *Tx) checkOperatorNameFree(name petcat.OperatorName) error {
-	n, err := queryRow(t, scanNumber, nil, countOperators, string(name))
+	n, err := queryRow(t, scanNumber, nil, countOperators, name)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *Store) RemoveOperator(
 	if id != 0 {
 		return petcat.Result[petcat.OperatorName]{Value: name, Replayed: true}, tx.Commit()
 	}
-	removed, err := tx.Exec(deleteOperator, string(name))
+	removed, err := tx.Exec(deleteOperator, name)
 	if err != nil {
 		return r, err
 	}
@@ -179,17 +179,8 @@ func scanToken(row Row) (o petcat.OperatorToken, err error) {
 
 const selectToken = `SELECT ` + tokenColumns + ` FROM operator_tokens WHERE id = $1`
 
-// replayedToken returns a token that was changed by an earlier request.
-func replayedToken(tx *Tx, id int64, err error) (r petcat.Result[petcat.OperatorToken], _ error) {
-	if err != nil {
-		return r, err
-	}
-	r.Replayed = true
-	r.Value, err = queryRow(tx, scanToken, notFound("there is no token %d", id), selectToken, id)
-	if err != nil {
-		return r, err
-	}
-	return r, tx.Commit()
+func findToken(q Querier, id petcat.OperatorTokenID) (petcat.OperatorToken, error) {
+	return queryRow(q, scanToken, notFound("there is no token %d", id), selectToken, id)
 }
 
 const selectTokens = `SELECT ` + tokenColumns + ` FROM operator_tokens ORDER BY id`
@@ -225,8 +216,8 @@ func (s *Store) TouchToken(ctx context.Context, id petcat.OperatorTokenID) error
 const selectLiveToken = `SELECT ` + tokenColumns + ` FROM operator_tokens WHERE name = $1 AND revoked_at IS NULL`
 
 // liveToken returns the token with a name that was not revoked, or the error missing.
-func liveToken(c Conn, name petcat.OperatorName, missing error) (petcat.OperatorToken, error) {
-	return queryRow(c, scanToken, missing, selectLiveToken, string(name))
+func liveToken(q Querier, name petcat.OperatorName, missing error) (petcat.OperatorToken, error) {
+	return queryRow(q, scanToken, missing, selectLiveToken, name)
 }
 
 const insertToken = `
@@ -244,7 +235,7 @@ func (s *Store) CreateToken(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedToken(tx, id, err)
+		return replayed(tx, id, err, findToken)
 	}
 	if err := petcat.CheckExpiry(n.ExpiresAt, tx.now); err != nil {
 		return r, err
@@ -308,7 +299,7 @@ func (s *Store) RevokeToken(
 	}
 	defer tx.End(&err)
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
-		return replayedToken(tx, id, err)
+		return replayed(tx, id, err, findToken)
 	}
 	o, err := liveToken(tx, name, notFound("there is no token %s that was not revoked", string(name)))
 	if err != nil {

@@ -8,10 +8,15 @@ import (
 
 // CreatePet implements [petcat.PetStore].
 func (s *Store) CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error) {
+	rejected, err := s.checkRows(ctx, c.Account, c.Limit, "pets", selectLastPet)
+	if err != nil {
+		return petcat.CreatedPet{}, err
+	}
 	created := &Create{
-		Account: c.Account,
-		Key:     c.IdempotencyKey,
-		New:     c.New,
+		Account:  c.Account,
+		Key:      c.IdempotencyKey,
+		New:      c.New,
+		Rejected: rejected,
 	}
 	if err := s.create(ctx, created); err != nil {
 		return petcat.CreatedPet{}, err
@@ -61,7 +66,7 @@ const selectPet = `SELECT id, name, category_id FROM pets WHERE id = $1`
 // FindPet implements [petcat.PetStore].
 func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error) {
 	missing := notFound("there is no pet with this id")
-	return queryRow(s.reader(ctx, "find pet"), scanPet, missing, selectPet, int64(id))
+	return queryRow(s.reader(ctx, "find pet"), scanPet, missing, selectPet, id)
 }
 
 const (
@@ -80,17 +85,22 @@ const (
 func (s *Store) ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, error) {
 	c := s.reader(ctx, "list pets")
 	if q.Category == 0 {
-		return queryRows(c, scanPet, selectPets, int64(q.After), q.Limit)
+		return queryRows(c, scanPet, selectPets, q.After, q.Limit)
 	}
-	return queryRows(c, scanPet, selectPetsOfCategory, int64(q.Category), int64(q.After), q.Limit)
+	return queryRows(c, scanPet, selectPetsOfCategory, q.Category, q.After, q.Limit)
 }
 
 // CreateOrder implements [petcat.OrderStore].
 func (s *Store) CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error) {
+	rejected, err := s.checkRows(ctx, c.Account, c.Limit, "orders", selectLastOrder)
+	if err != nil {
+		return petcat.CreatedOrder{}, err
+	}
 	created := &Create{
-		Account: c.Account,
-		Key:     c.IdempotencyKey,
-		New:     c.New,
+		Account:  c.Account,
+		Key:      c.IdempotencyKey,
+		New:      c.New,
+		Rejected: rejected,
 	}
 	if err := s.create(ctx, created); err != nil {
 		return petcat.CreatedOrder{}, err
@@ -141,5 +151,5 @@ const selectOrders = `
 // ListOrders implements [petcat.OrderStore].
 func (s *Store) ListOrders(ctx context.Context, q petcat.OrderQuery) ([]petcat.Order, error) {
 	c := s.reader(ctx, "list orders")
-	return queryRows(c, scanOrder, selectOrders, int64(q.Account), int64(q.After), q.Limit)
+	return queryRows(c, scanOrder, selectOrders, q.Account, q.After, q.Limit)
 }

@@ -17,12 +17,12 @@ func (s *Store) CreateLink(
 		return r, err
 	}
 	defer tx.End(&err)
-	ends, err := tx.replays(by, action)
+	expires, err := tx.replays(by, action)
 	if err != nil {
 		return r, err
 	}
-	if ends != 0 {
-		r.Value = petcat.Link{Of: of, EndsAt: time.UnixMilli(ends).UTC()}
+	if expires != 0 {
+		r.Value = petcat.Link{Of: of, ExpiresAt: time.UnixMilli(expires).UTC()}
 		r.Replayed = true
 		return r, tx.Commit()
 	}
@@ -42,7 +42,7 @@ func (s *Store) CreateLink(
 		return r, err
 	}
 	// A link has no id. Its expiry is stored with the idempotency key, because a retry returns it.
-	return petcat.Result[petcat.Link]{Value: made}, tx.commitOnce(by, action, made.EndsAt.UnixMilli())
+	return petcat.Result[petcat.Link]{Value: made}, tx.commitOnce(by, action, made.ExpiresAt.UnixMilli())
 }
 
 // replaceLinks deletes the links of an operator, or returns an error if there is no such operator.
@@ -53,12 +53,12 @@ func (t *Tx) replaceLinks(of petcat.Subject) error {
 	return t.deleteLinks(of)
 }
 
-const insertLink = `INSERT INTO sign_in_links (hash, operator_name, account_id, ends_at) VALUES ($1, $2, $3, $4)`
+const insertLink = `INSERT INTO sign_in_links (hash, operator_name, account_id, expires_at) VALUES ($1, $2, $3, $4)`
 
 // insertLink inserts a link of a subject that begins now.
 func (t *Tx) insertLink(of petcat.Subject, link petcat.TokenHash) (petcat.Link, error) {
-	made := petcat.Link{Of: of, EndsAt: t.now.Add(petcat.LinkLife)}
-	return made, t.Run(insertLink, link[:], of.Operator, of.Account, made.EndsAt.UnixMilli())
+	made := petcat.Link{Of: of, ExpiresAt: t.now.Add(petcat.LinkLife)}
+	return made, t.Run(insertLink, link[:], of.Operator, of.Account, made.ExpiresAt.UnixMilli())
 }
 
 const deleteLinks = `DELETE FROM sign_in_links WHERE operator_name = $1 AND account_id = $2`
@@ -70,7 +70,7 @@ func (t *Tx) deleteLinks(of petcat.Subject) error {
 
 const (
 	useLink = `
-		DELETE FROM sign_in_links WHERE hash = $1 AND ends_at > $2
+		DELETE FROM sign_in_links WHERE hash = $1 AND expires_at > $2
 		RETURNING operator_name, account_id`
 
 	insertSession = `
@@ -132,7 +132,7 @@ func scanSession(row Row) (s petcat.Session, err error) {
 	return s, err
 }
 
-const countLinks = `SELECT count(*) FROM sign_in_links WHERE hash = $1 AND ends_at > $2`
+const countLinks = `SELECT count(*) FROM sign_in_links WHERE hash = $1 AND expires_at > $2`
 
 // checkLink returns an error if there is no such link. It takes no lock: anybody can send a link, and
 // only a valid one may delay other writes.
@@ -163,7 +163,7 @@ func findSession(
 			return petcat.Session{}, err
 		}
 	}
-	if s.Subject().Realm() != realm || s.Ended(now) || s.Account.Closed() {
+	if s.Subject().Realm() != realm || s.Expired(now) || s.Account.Closed() {
 		return petcat.Session{}, missing
 	}
 	return s, nil

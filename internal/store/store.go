@@ -29,6 +29,7 @@ type Store struct {
 	inFlight sync.Map // of scopedKey: creates in flight in this process
 	// accessChanged is called after each change of an account, a key or a ban.
 	accessChanged func(context.Context)
+	bounds        *bounds // nil: none
 }
 
 // New returns a Store on a database.
@@ -108,7 +109,8 @@ func SubmitError(err error) error {
 		return Unavailable("the service is stopping; retry in a moment", err)
 	case errors.Is(err, groupcommit.ErrAbandoned):
 		return Unavailable(
-			"the write took too long and may still happen; check before you retry", fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
+			"the write took too long and may still happen; check before you retry",
+			fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err))
 	default:
 		return err
 	}
@@ -122,7 +124,9 @@ func callerError(err error, then string) error {
 	case err == nil || petcat.CodeOf(err) != petcat.CodeServiceUnavailable:
 		return err
 	case errors.Is(err, petcat.ErrOutcomeUnknown):
-		return Unavailable("nothing can be stored at the moment, and this write may or may not have happened; "+then, err)
+		return Unavailable(
+			"nothing can be stored at the moment, and this write may or may not have happened; "+then,
+			err)
 	default:
 		return Unavailable("nothing can be stored at the moment, and nothing was changed; retry later", err)
 	}

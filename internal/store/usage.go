@@ -10,14 +10,22 @@ import (
 )
 
 const (
-	// noteBatch changes no row if the batch was added before.
-	noteBatch = `
-		INSERT INTO usage_nodes AS n (node, number, seen_at, ended)
+	// recordLostBatches adds a row like that of a killed node, which shows a gap, if the database
+	// lacks a batch before $2: it was lost by a failover, or by a restore to an earlier time.
+	recordLostBatches = `
+		INSERT INTO usage_nodes (node, number, seen_at, stopped, killed_at)
+		SELECT node || '/' || number, number, seen_at, false, CAST($3 AS bigint) FROM usage_nodes
+		WHERE node = $1 AND number + 1 < $2
+		ON CONFLICT (node) DO NOTHING`
+
+	// recordBatch changes no row if the batch was added before.
+	recordBatch = `
+		INSERT INTO usage_nodes AS n (node, number, seen_at, stopped)
 		VALUES ($1, $2, $3, $4)
 		ON CONFLICT (node) DO UPDATE SET
 			number = excluded.number,
 			seen_at = excluded.seen_at,
-			ended = excluded.ended,
+			stopped = excluded.stopped,
 			killed_at = NULL
 		WHERE n.number < excluded.number`
 
@@ -62,7 +70,10 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) (err error) {
 		return err
 	}
 	defer w.End(&err)
-	added, err := w.Exec(noteBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Ended)
+	if err := w.Run(recordLostBatches, b.Node, b.Number, stored(b.SeenAt).UnixMilli()); err != nil {
+		return err
+	}
+	added, err := w.Exec(recordBatch, b.Node, b.Number, stored(b.SeenAt).UnixMilli(), b.Stopped)
 	if err != nil {
 		return err
 	}
@@ -135,7 +146,7 @@ func rejectionRows(rejections []petcat.Rejection) [][]any {
 
 const markKilledNodes = `
 	UPDATE usage_nodes SET killed_at = $1
-	WHERE NOT ended AND killed_at IS NULL AND seen_at <= $2`
+	WHERE NOT stopped AND killed_at IS NULL AND seen_at <= $2`
 
 // MarkKilledNodes marks nodes as killed that wrote no batch for the duration silence and did not
 // stop.
@@ -259,10 +270,10 @@ func ceilHours(t time.Time, length int64) int64 {
 }
 
 const (
-	// selectAccountUsage selects the hours from $1 until before $2, and the days from $3 until
+	// accountUsage is the sums of the hours from $1 until before $2, and of the days from $3 until
 	// before $4.
-	selectAccountUsage = `
-		SELECT counted.account_id, a.name, ` + sumColumns + `
+	accountUsage = `
+		counted.account_id, a.name, ` + sumColumns + `
 		FROM (
 			SELECT account_id, ` + countColumns + ` FROM usage WHERE hour >= $1 AND hour < $2
 			UNION ALL
@@ -270,11 +281,11 @@ const (
 		) AS counted JOIN accounts AS a ON a.id = counted.account_id
 		GROUP BY counted.account_id, a.name`
 
-	selectTopByRequests = selectAccountUsage + `
+	selectTopByRequests = `SELECT ` + accountUsage + `
 		HAVING sum(requests) > 0
 		ORDER BY sum(requests) DESC, counted.account_id LIMIT $5`
 
-	selectTopByRejected = selectAccountUsage + `
+	selectTopByRejected = `SELECT ` + accountUsage + `
 		HAVING sum(minute_rejected + day_rejected + ban_rejected + key_rejected) > 0
 		ORDER BY sum(minute_rejected + day_rejected + ban_rejected + key_rejected) DESC, counted.account_id LIMIT $5`
 )

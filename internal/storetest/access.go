@@ -11,8 +11,7 @@ import (
 
 func changes(t *testing.T, s petcat.AccessStore, after petcat.Revision) petcat.AccessChange {
 	t.Helper()
-	c, err := s.AccessChangesSince(t.Context(), after)
-	return must(t, c, err)
+	return must(s.AccessChangesSince(t.Context(), after))
 }
 
 // testAccess makes changes with one store and reads them with another, as a server does after
@@ -41,8 +40,8 @@ func testAccess(t *testing.T, open Open) {
 	k, secret := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ReadOnly: true})
 	first := petcat.KeyAccess{Hash: secret.Hash, ID: k.ID, Account: a.ID, ReadOnly: true}
 	step("a new key", []petcat.KeyAccess{first}, nil, nil)
-	pro, err := value(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0))))
-	step("another plan", nil, []petcat.Account{must(t, pro, err)}, nil)
+	pro := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0)))).Value
+	step("another plan", nil, []petcat.Account{pro}, nil)
 	f.change(t, k.ID, petcat.DisableKey)
 	disabled := first
 	disabled.Disabled = true
@@ -51,9 +50,9 @@ func testAccess(t *testing.T, open Open) {
 	step("an enabled key", []petcat.KeyAccess{first}, nil, nil)
 
 	r, _, err := generator(2).Rotation(k.ID, time.Hour)
-	must(t, r, err)
+	must(r, err)
 	g := r.Generated()
-	must2(t)(f.RotateKey(t.Context(), petcat.By(operator), r))
+	must(f.RotateKey(t.Context(), petcat.By(operator), r))
 	second := petcat.KeyAccess{Hash: g.Hash, ID: 2, Account: a.ID, ReadOnly: true}
 	first.ExpiresAt = noon.Add(time.Hour)
 	step("a rotated key", []petcat.KeyAccess{second, first}, nil, nil)
@@ -63,15 +62,14 @@ func testAccess(t *testing.T, open Open) {
 		t.Fatal(err)
 	}
 	step("a ban", nil, nil, []petcat.Ban{ban})
-	lifted, err := value(f.LiftBan(t.Context(), petcat.By(operator), k.ID))
-	step("a lifted ban", nil, nil, []petcat.Ban{must(t, lifted, err)})
+	lifted := must(f.LiftBan(t.Context(), petcat.By(operator), k.ID)).Value
+	step("a lifted ban", nil, nil, []petcat.Ban{lifted})
 
-	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
+	must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
 	if c := changes(t, server, seen); !empty(c) {
 		t.Errorf("a new category changed access: %+v", c)
 	}
-	closed, err := value(f.CloseAccount(t.Context(), petcat.By(operator), a.ID))
-	must(t, closed, err)
+	closed := must(f.CloseAccount(t.Context(), petcat.By(operator), a.ID)).Value
 	first.Revoked, second.Revoked = true, true
 	step("a closed account", []petcat.KeyAccess{first, second}, []petcat.Account{closed}, nil)
 
@@ -102,7 +100,7 @@ func testAccessChanged(t *testing.T, open Open) {
 	f.change(t, k.ID, petcat.RevokeKey)
 	wantEqual(t, "changes of access", 3, calls)
 	f.change(t, k.ID, petcat.RevokeKey) // already revoked
-	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
+	must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
 	wantEqual(t, "changes of access after other changes", 3, calls)
 }
 

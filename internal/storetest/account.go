@@ -10,15 +10,27 @@ import (
 func testAccounts(t *testing.T, open Open) {
 	t.Run("created, found, listed", func(t *testing.T) {
 		f := start(t, open)
-		a, err := value(f.CreateAccount(t.Context(), petcat.By(operator), "Zoo ' 犬", subscription(t, "enterprise", 7, 1_000_000_000_000)))
-		must(t, a, err)
-		wantEqual(t,
-			"the account", petcat.Account{ID: 1, Name: "Zoo ' 犬", Plan: petcat.Enterprise, Quota: petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000}, CreatedAt: noon}, a)
+		a := must(f.CreateAccount(t.Context(), petcat.By(operator), "Zoo ' 犬", subscription(t, "enterprise", 7, 1_000_000_000_000))).Value
+		wantEqual(t, "the account", petcat.Account{
+			ID:        1,
+			Name:      "Zoo ' 犬",
+			Plan:      petcat.Enterprise,
+			Quota:     petcat.Quota{PerMinute: 7, PerDay: 1_000_000_000_000},
+			Storage:   petcat.Enterprise.Storage(),
+			CreatedAt: noon,
+		}, a)
 		b := f.account(t, "shop")
 		c := f.account(t, "Café")
-		for ref, want := range map[string]petcat.Account{"acct_1": a, "Zoo ' 犬": a, "shop": b, "acct_2": b, "ACCT_2": b, "Café": c, "Cafe\u0301": c} {
-			got, err := f.FindAccount(t.Context(), ref)
-			must(t, got, err)
+		for ref, want := range map[string]petcat.Account{
+			"acct_1":     a,
+			"Zoo ' 犬":    a,
+			"shop":       b,
+			"acct_2":     b,
+			"ACCT_2":     b,
+			"Café":       c,
+			"Cafe\u0301": c,
+		} {
+			got := must(f.FindAccount(t.Context(), ref))
 			wantEqual(t, "found by "+ref, want, got)
 		}
 		wantEqual(t,
@@ -40,30 +52,27 @@ func testAccounts(t *testing.T, open Open) {
 		first := f.account(t, "zoo")
 		_, err := f.CreateAccount(t.Context(), petcat.By(operator), "zoo", subscription(t, "pro", 0, 0))
 		wantCode(t, err, petcat.CodeInvalidField)
-		must2(t)(f.CloseAccount(t.Context(), petcat.By(operator), first.ID))
+		must(f.CloseAccount(t.Context(), petcat.By(operator), first.ID))
 		second := f.account(t, "zoo")
-		found, err := f.FindAccount(t.Context(), "zoo")
-		must(t, found, err)
+		found := must(f.FindAccount(t.Context(), "zoo"))
 		wantEqual(t, "found by name", second.ID, found.ID)
-		must2(t)(f.CloseAccount(t.Context(), petcat.By(operator), second.ID))
-		found, err = f.FindAccount(t.Context(), "zoo")
-		must(t, found, err)
+		must(f.CloseAccount(t.Context(), petcat.By(operator), second.ID))
+		found = must(f.FindAccount(t.Context(), "zoo"))
 		wantEqual(t, "found among closed accounts", second.ID, found.ID)
 	})
 	t.Run("rename", func(t *testing.T) {
 		f := start(t, open)
 		a, other := f.account(t, "zoo"), f.account(t, "shop")
-		renamed, err := value(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("aquarium")))
-		must(t, renamed, err)
+		renamed := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("aquarium"))).Value
 		a.Name = "aquarium"
 		wantEqual(t, "the result", a, renamed)
-		found, err := f.FindAccount(t.Context(), "aquarium")
-		wantEqual(t, "the stored account", a, must(t, found, err))
-		again, err := value(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("aquarium")))
-		wantEqual(t, "rename to the same name", a, must(t, again, err))
-		_, err = f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("shop"))
+		found := must(f.FindAccount(t.Context(), "aquarium"))
+		wantEqual(t, "the stored account", a, found)
+		again := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("aquarium"))).Value
+		wantEqual(t, "rename to the same name", a, again)
+		_, err := f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("shop"))
 		wantCode(t, err, petcat.CodeInvalidField)
-		must2(t)(f.CloseAccount(t.Context(), petcat.By(operator), other.ID))
+		must(f.CloseAccount(t.Context(), petcat.By(operator), other.ID))
 		_, err = f.EditAccount(t.Context(), petcat.By(operator), other.ID, petcat.EditName("store"))
 		wantCode(t, err, petcat.CodeInvalidField)
 		_, err = f.EditAccount(t.Context(), petcat.By(operator), 99, petcat.EditName("nobody"))
@@ -72,32 +81,31 @@ func testAccounts(t *testing.T, open Open) {
 	t.Run("change of plan", func(t *testing.T) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
-		changed, err := value(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "business", 0, 0))))
-		must(t, changed, err)
+		changed := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "business", 0, 0)))).Value
 		a.Plan, a.Quota = petcat.Business, petcat.Quota{PerMinute: 1_000, PerDay: 100_000}
+		a.Storage = petcat.Business.Storage()
 		wantEqual(t, "the result", a, changed)
-		found, err := f.FindAccount(t.Context(), "zoo")
-		wantEqual(t, "the stored account", a, must(t, found, err))
+		found := must(f.FindAccount(t.Context(), "zoo"))
+		wantEqual(t, "the stored account", a, found)
 	})
 	t.Run("name and plan change together, and apart", func(t *testing.T) {
 		f := start(t, open)
 		a := f.account(t, "zoo")
 		name, pro := petcat.AccountName("aquarium"), petcat.Pro
 		edit := petcat.AccountEdit{Name: &name, Plan: &petcat.PlanEdit{Plan: &pro}}
-		edited, err := f.EditAccount(t.Context(), petcat.By(operator), a.ID, edit)
-		must(t, edited, err)
+		edited := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, edit))
 		wantEqual(t, "the name", "aquarium", edited.Value.Name)
 		wantEqual(t, "the plan", petcat.Pro, edited.Value.Plan)
-		renamed, err := value(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("farm")))
-		wantEqual(t, "the plan after a new name", petcat.Pro, must(t, renamed, err).Plan)
+		renamed := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("farm"))).Value
+		wantEqual(t, "the plan after a new name", petcat.Pro, renamed.Plan)
 		entries := len(f.audit(t))
 		f.account(t, "shop")
 		taken, business := petcat.AccountName("shop"), petcat.Business
 		edit = petcat.AccountEdit{Name: &taken, Plan: &petcat.PlanEdit{Plan: &business}}
-		_, err = f.EditAccount(t.Context(), petcat.By(operator), a.ID, edit)
+		_, err := f.EditAccount(t.Context(), petcat.By(operator), a.ID, edit)
 		wantCode(t, err, petcat.CodeInvalidField)
-		found, err := f.FindAccount(t.Context(), "farm")
-		wantEqual(t, "after an edit that failed", renamed, must(t, found, err))
+		found := must(f.FindAccount(t.Context(), "farm"))
+		wantEqual(t, "after an edit that failed", renamed, found)
 		wantEqual(t, "audit entries", entries+1, len(f.audit(t)))
 	})
 	t.Run("closing is permanent and revokes keys", func(t *testing.T) {
@@ -106,8 +114,7 @@ func testAccounts(t *testing.T, open Open) {
 		f.key(t, a.ID, 1)
 		kept, _ := f.key(t, other.ID, 2)
 		f.clock.Advance(time.Hour)
-		closed, err := value(f.CloseAccount(t.Context(), petcat.By(operator), a.ID))
-		must(t, closed, err)
+		closed := must(f.CloseAccount(t.Context(), petcat.By(operator), a.ID)).Value
 		a.ClosedAt = noon.Add(time.Hour)
 		wantEqual(t, "the result", a, closed)
 		wantEqual(t, "when the key was revoked", noon.Add(time.Hour), f.keys(t, a.ID)[0].RevokedAt)
@@ -115,14 +122,14 @@ func testAccounts(t *testing.T, open Open) {
 
 		entries := len(f.audit(t))
 		f.clock.Advance(time.Hour)
-		again, err := value(f.CloseAccount(t.Context(), petcat.By(operator), a.ID))
-		wantEqual(t, "closed twice", a, must(t, again, err))
+		again := must(f.CloseAccount(t.Context(), petcat.By(operator), a.ID)).Value
+		wantEqual(t, "closed twice", a, again)
 		wantEqual(t, "audit entries without a change", entries, len(f.audit(t)))
 
-		_, err = f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0)))
+		_, err := f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0)))
 		wantCode(t, err, petcat.CodeInvalidField)
-		n, _, err := generator(3).NewKey(a.ID, petcat.KeyTerms{}, f.now())
-		must(t, n, err)
+		n, _, err := generator(3).NewKey(a.ID, petcat.KeyTerms{})
+		must(n, err)
 		_, err = f.CreateKey(t.Context(), petcat.By(operator), n)
 		wantCode(t, err, petcat.CodeInvalidField)
 	})

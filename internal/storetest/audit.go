@@ -57,22 +57,22 @@ func testAuditEntries(t *testing.T, open Open) {
 	f := start(t, open)
 	a := f.account(t, "zoo")
 	k, g := f.key(t, a.ID, 1)
-	must2(t)(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "enterprise", 5, 6))))
+	must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "enterprise", 5, 6))))
 	f.clock.Advance(time.Minute)
 	f.change(t, k.ID, petcat.DisableKey)
 	f.change(t, k.ID, petcat.EnableKey)
 	f.change(t, k.ID, petcat.EnableKey) // no change
 	r, _, err := generator(2).Rotation(k.ID, 0)
-	must(t, r, err)
+	must(r, err)
 	second := r.Generated()
-	must2(t)(f.RotateKey(t.Context(), petcat.By(operator), r))
+	must(f.RotateKey(t.Context(), petcat.By(operator), r))
 	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: f.now(), EndsAt: f.now().Add(time.Minute)}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
-	must2(t)(f.LiftBan(t.Context(), petcat.By(operator), k.ID))
+	must(f.LiftBan(t.Context(), petcat.By(operator), k.ID))
 	f.change(t, k.ID, petcat.RevokeKey)
-	must2(t)(f.CloseAccount(t.Context(), petcat.By("cli:bob"), a.ID))
+	must(f.CloseAccount(t.Context(), petcat.By("cli:bob"), a.ID))
 
 	type line struct {
 		At              time.Time
@@ -134,7 +134,7 @@ func testAuditQuery(t *testing.T, open Open) {
 	zooKey, _ := f.key(t, zoo.ID, 1)
 	f.clock.Advance(time.Minute)
 	f.key(t, shop.ID, 2)
-	must2(t)(f.ChangeKey(t.Context(), petcat.By("cli:bob"), zooKey.ID, petcat.DisableKey))
+	must(f.ChangeKey(t.Context(), petcat.By("cli:bob"), zooKey.ID, petcat.DisableKey))
 	all := f.audit(t)
 	for _, c := range []struct {
 		name string
@@ -159,6 +159,6 @@ func testAuditQuery(t *testing.T, open Open) {
 			got = append(got, e.Sequence)
 			return nil
 		})
-		wantEqual(t, c.name, c.want, must(t, got, err))
+		wantEqual(t, c.name, c.want, must(got, err))
 	}
 }

@@ -10,8 +10,7 @@ import (
 
 func (f *fixture) bans(t *testing.T) []petcat.Ban {
 	t.Helper()
-	all, err := f.BanPage(t.Context(), petcat.BanQuery{})
-	return must(t, all, err)
+	return must(f.BanPage(t.Context(), petcat.BanQuery{}))
 }
 
 func testBans(t *testing.T, open Open) {
@@ -44,13 +43,12 @@ func testBans(t *testing.T, open Open) {
 	last := ban(first.ID, 2, false)
 	wantEqual(t, "the last ban of each key", []petcat.Ban{last, shadow}, f.bans(t))
 	f.clock.Advance(time.Minute)
-	lifted, err := value(f.LiftBan(t.Context(), petcat.By(operator), first.ID))
-	must(t, lifted, err)
+	lifted := must(f.LiftBan(t.Context(), petcat.By(operator), first.ID)).Value
 	last.LiftedAt, last.LiftedBy = f.now(), operator
 	wantEqual(t, "the lifted ban", last, lifted)
 	wantEqual(t, "the stored bans", []petcat.Ban{last, shadow}, f.bans(t))
-	found, err := f.FindBan(t.Context(), first.ID)
-	wantEqual(t, "the ban of a key", last, must(t, found, err))
+	found := must(f.FindBan(t.Context(), first.ID))
+	wantEqual(t, "the ban of a key", last, found)
 	_, err = f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 
@@ -82,17 +80,17 @@ func testInheritedBan(t *testing.T, open Open) {
 	rotate := func(id petcat.KeyID) petcat.KeyID {
 		keys := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}
 		rotation, _, err := keys.Rotation(id, time.Hour)
-		must(t, rotation, err)
-		rotated, err := value(f.RotateKey(t.Context(), petcat.By(operator), rotation))
-		return must(t, rotated, err).New.ID
+		if err != nil {
+			t.Fatal(err)
+		}
+		return must(f.RotateKey(t.Context(), petcat.By(operator), rotation)).Value.New.ID
 	}
 	inherited := b
 	inherited.Key = rotate(k.ID)
 	rotate(clean.ID)
 	wantEqual(t, "bans", []petcat.Ban{b, inherited}, f.bans(t))
 
-	lifted, err := value(f.LiftBan(t.Context(), petcat.By(operator), inherited.Key))
-	must(t, lifted, err)
+	lifted := must(f.LiftBan(t.Context(), petcat.By(operator), inherited.Key)).Value
 	next := lifted
 	next.Key = rotate(inherited.Key)
 	wantEqual(t, "bans after the successor's was lifted", []petcat.Ban{b, lifted, next}, f.bans(t))

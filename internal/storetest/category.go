@@ -146,7 +146,7 @@ func testParallelCreates(t *testing.T, open Open) {
 func testStreamStops(t *testing.T, open Open) {
 	f := start(t, open)
 	for range 3 {
-		must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil)}))
+		must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil)}))
 	}
 	enough := errors.New("enough")
 	seen := 0
@@ -164,17 +164,6 @@ func testStreamStops(t *testing.T, open Open) {
 	cancel()
 	if err := f.EachCategory(gone, func(petcat.RevisedCategory) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a canceled context: got %v, want its error", err)
-	}
-}
-
-// must2 is must for calls whose result is not used.
-func must2(t *testing.T) func(any, error) {
-	t.Helper()
-	return func(_ any, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -43,13 +43,13 @@ func testCleanAges(t *testing.T, open Open) {
 	}{
 		{
 			"usage_nodes",
-			`INSERT INTO usage_nodes (node, number, seen_at, ended)
+			`INSERT INTO usage_nodes (node, number, seen_at, stopped)
 			VALUES (CAST(CAST($1 AS bigint) AS text), 1, $2, true)`,
 			day,
 		},
 		{
 			"usage_nodes",
-			`INSERT INTO usage_nodes (node, number, seen_at, ended)
+			`INSERT INTO usage_nodes (node, number, seen_at, stopped)
 			VALUES (CAST(CAST($1 AS bigint) AS text), 1, $2, false)`,
 			petcat.UsageDays,
 		},
@@ -67,7 +67,7 @@ func testCleanAges(t *testing.T, open Open) {
 		},
 		{
 			"sign_in_links",
-			`INSERT INTO sign_in_links (account_id, hash, operator_name, ends_at) VALUES ($1, $3, '', $2)`,
+			`INSERT INTO sign_in_links (account_id, hash, operator_name, expires_at) VALUES ($1, $3, '', $2)`,
 			0,
 		},
 		{
@@ -134,7 +134,7 @@ func testCleanMany(t *testing.T, open Open) {
 	}
 	f.age(t, petcat.IdempotencyRetention-time.Hour)
 	f.clock.Advance(48 * time.Hour) // idempotency keys expire by the database's clock
-	must2(t)(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "young", nil), IdempotencyKey: "young"}))
+	must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "young", nil), IdempotencyKey: "young"}))
 	clean()
 	f.wantRows(t, "idempotency_keys", old+1)
 	f.age(t, time.Hour)

@@ -33,7 +33,7 @@ func testBadCreates(t *testing.T, open Open) {
 	f := start(t, open)
 	f.stock(t, 1)
 	used := petcat.CreatePet{Account: 1, New: newPet(t, "Max", dogs), IdempotencyKey: "used"}
-	must2(t)(f.CreatePet(t.Context(), used))
+	must(f.CreatePet(t.Context(), used))
 	rejected := petcat.Errorf(petcat.CodePreconditionFailed, "not now")
 	cases := []struct {
 		name     string

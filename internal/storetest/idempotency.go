@@ -24,18 +24,16 @@ func testIdempotency(t *testing.T, open Open) {
 			wantCode(t, err, petcat.CodePreconditionFailed)
 		}
 		wantEqual(t, "the number of categories", 0, len(categories(t, f)))
-		first, err := create(f, 1, "k", dogs)
-		must(t, first, err)
-		again, err := rejected("k", dogs)
-		must(t, again, err)
+		first := must(create(f, 1, "k", dogs))
+		again := must(rejected("k", dogs))
 		wantEqual(t, "the replay", petcat.CreatedCategory{Category: first.Category, Replayed: true}, again)
-		_, err = rejected("k", category(t, "Cats", nil))
+		_, err := rejected("k", category(t, "Cats", nil))
 		wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 		wantEqual(t, "the number of categories", 1, len(categories(t, f)))
 	})
 	t.Run("another request with the same key is rejected", func(t *testing.T) {
 		f := start(t, open)
-		must2(t)(create(f, 1, "k", category(t, "Dogs", nil)))
+		must(create(f, 1, "k", category(t, "Dogs", nil)))
 		empty := ""
 		for _, other := range []petcat.NewCategory{category(t, "Cats", nil), category(t, "Dogs", &empty)} {
 			_, err := create(f, 1, "k", other)
@@ -48,8 +46,7 @@ func testIdempotency(t *testing.T, open Open) {
 		n := category(t, "Dogs", nil)
 		keys := []petcat.IdempotencyKey{"k", "K", "k'", `"k"`, petcat.IdempotencyKey(strings.Repeat("~", petcat.MaxIdempotencyKey))}
 		for _, key := range keys {
-			created, err := create(f, 1, key, n)
-			must(t, created, err)
+			created := must(create(f, 1, key, n))
 			wantEqual(t, "replayed", false, created.Replayed)
 		}
 		wantEqual(t, "the number of categories", len(keys), len(categories(t, f)))

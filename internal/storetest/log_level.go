@@ -16,18 +16,18 @@ func testLogLevel(t *testing.T, open Open) {
 	wants := func(level slog.Level, until time.Time) {
 		t.Helper()
 		gotLevel, gotUntil, err := other.LogLevel(ctx)
-		wantEqual(t, "the level", level, must(t, gotLevel, err))
+		wantEqual(t, "the level", level, must(gotLevel, err))
 		wantEqual(t, "its expiry", until, gotUntil)
 	}
 	wants(0, time.Time{})
 	hour, minute := f.now().Add(time.Hour), f.now().Add(time.Minute)
 	by := petcat.By(operator)
-	set, err := value(f.SetLogLevel(ctx, by, slog.LevelWarn, hour))
-	wantEqual(t, "the result", slog.LevelWarn, must(t, set, err))
+	set := must(f.SetLogLevel(ctx, by, slog.LevelWarn, hour)).Value
+	wantEqual(t, "the result", slog.LevelWarn, set)
 	wants(slog.LevelWarn, hour)
-	must2(t)(other.SetLogLevel(ctx, by, slog.LevelDebug, minute))
+	must(other.SetLogLevel(ctx, by, slog.LevelDebug, minute))
 	wants(slog.LevelDebug, minute)
-	must2(t)(f.SetLogLevel(ctx, by, 0, time.Time{}))
+	must(f.SetLogLevel(ctx, by, 0, time.Time{}))
 	wants(0, time.Time{})
 
 	var got []string

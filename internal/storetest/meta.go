@@ -15,8 +15,7 @@ func testMeta(t *testing.T, open Open) {
 	err := f.Change(t.Context(), "read the identity of the data", func(tx *store.Tx) error {
 		read := func(env petcat.Environment) store.Meta {
 			t.Helper()
-			m, err := store.ReadMeta(tx, env, noon)
-			return must(t, m, err)
+			return must(store.ReadMeta(tx, env, noon))
 		}
 		data := read("")
 		wantEqual(t, "the environment", petcat.Production, data.Environment)

@@ -13,8 +13,7 @@ func testRunningNodes(t *testing.T, open Open) {
 	other := f.another(t)
 	beat := func(s *store.Store, id, label, state string) []petcat.Node {
 		t.Helper()
-		all, err := s.Heartbeat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", PublicURL: "https://p", State: state})
-		return must(t, all, err)
+		return must(s.Heartbeat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", PublicURL: "https://p", State: state}))
 	}
 	want := func(what string, got []petcat.Node, labels ...string) {
 		t.Helper()
@@ -50,8 +49,8 @@ func testRunningNodes(t *testing.T, open Open) {
 	wantCode(t, err, petcat.CodeNotFound)
 	for _, drained := range []bool{true, true, false} {
 		beat(other, "b", "db", "ready") // else its row may be too old on a slow machine
-		n, err := value(f.DrainNode(t.Context(), petcat.By(operator), "web", drained))
-		wantEqual(t, "the result", drained, must(t, n, err).Drained)
+		n := must(f.DrainNode(t.Context(), petcat.By(operator), "web", drained)).Value
+		wantEqual(t, "the result", drained, n.Drained)
 		wantEqual(t, "drained", drained, beat(f.Store, "a", "web", "ready")[1].Drained)
 	}
 	entries := f.audit(t)
@@ -59,9 +58,14 @@ func testRunningNodes(t *testing.T, open Open) {
 	wantEqual(t, "the last entry", "node.resume node web", entries[1].Action+" "+entries[1].Subject)
 
 	beat(other, "c", "web", "ready")
+	by := petcat.Author{Actor: operator, Key: "k", Request: "web"}
+	must(f.DrainNode(t.Context(), by, "web", true))
 	age("a", 20*time.Second) // killed
-	all, err := other.Nodes(t.Context())
-	want("running nodes", must(t, all, err), "db", "web-2")
+	retry := must(f.DrainNode(t.Context(), by, "web", true))
+	drained := petcat.Result[petcat.Node]{Value: petcat.Node{Label: "web", Drained: true}, Replayed: true}
+	wantEqual(t, "the retry after it stopped", drained, retry)
+	all := must(other.Nodes(t.Context()))
+	want("running nodes", all, "db", "web-2")
 	want("after the label became free", beat(other, "c", "web", "ready"), "db", "web")
 	want("after a pause", beat(f.Store, "a", "web", "ready"), "db", "web", "web-2")
 	if err := f.RemoveNode(t.Context(), "c"); err != nil {

@@ -16,21 +16,19 @@ func testOrders(t *testing.T, open Open) {
 
 func newOrder(t *testing.T, pet petcat.PetID, quantity int64) petcat.NewOrder {
 	t.Helper()
-	n, err := petcat.ParseNewOrder(&pet, &quantity)
-	return must(t, n, err)
+	return must(petcat.ParseNewOrder(&pet, &quantity))
 }
 
 func (f *fixture) order(t *testing.T, account petcat.AccountID, n petcat.NewOrder) petcat.Order {
 	t.Helper()
-	created, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: account, New: n})
-	wantEqual(t, "replayed", false, must(t, created, err).Replayed)
+	created := must(f.CreateOrder(t.Context(), petcat.CreateOrder{Account: account, New: n}))
+	wantEqual(t, "replayed", false, created.Replayed)
 	return created.Order
 }
 
 func (f *fixture) orders(t *testing.T, q petcat.OrderQuery) []petcat.Order {
 	t.Helper()
-	orders, err := f.ListOrders(t.Context(), q)
-	return must(t, orders, err)
+	return must(f.ListOrders(t.Context(), q))
 }
 
 // stock creates a category with pets.
@@ -57,8 +55,8 @@ func testOwnOrders(t *testing.T, open Open) {
 	}
 	for _, s := range []*store.Store{f.Store, f.another(t)} {
 		for account := range petcat.AccountID(4) {
-			orders, err := s.ListOrders(t.Context(), petcat.OrderQuery{Account: account, Limit: 10})
-			wantEqual(t, account.String()+"'s orders", want[account], must(t, orders, err))
+			orders := must(s.ListOrders(t.Context(), petcat.OrderQuery{Account: account, Limit: 10}))
+			wantEqual(t, account.String()+"'s orders", want[account], orders)
 		}
 	}
 }
@@ -70,8 +68,8 @@ func testOrdersOfNoPet(t *testing.T, open Open) {
 		_, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 1, New: newOrder(t, pet, 1), IdempotencyKey: "k"})
 		wantCode(t, err, petcat.CodeInvalidField)
 	}
-	created, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 1, New: newOrder(t, 1, 1), IdempotencyKey: "k"})
-	wantEqual(t, "the first order", petcat.CreatedOrder{Order: petcat.Order{ID: 1, Pet: 1, Quantity: 1}}, must(t, created, err))
+	created := must(f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 1, New: newOrder(t, 1, 1), IdempotencyKey: "k"}))
+	wantEqual(t, "the first order", petcat.CreatedOrder{Order: petcat.Order{ID: 1, Pet: 1, Quantity: 1}}, created)
 }
 
 func testOrderPages(t *testing.T, open Open) {

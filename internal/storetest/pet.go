@@ -20,22 +20,20 @@ func testPets(t *testing.T, open Open) {
 
 func newPet(t *testing.T, name string, category petcat.CategoryID) petcat.NewPet {
 	t.Helper()
-	n, err := petcat.ParseNewPet(&name, &category)
-	return must(t, n, err)
+	return must(petcat.ParseNewPet(&name, &category))
 }
 
 // pet creates a pet of account 1.
 func (f *fixture) pet(t *testing.T, name string, category petcat.CategoryID) petcat.Pet {
 	t.Helper()
-	created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: newPet(t, name, category)})
-	wantEqual(t, "replayed", false, must(t, created, err).Replayed)
+	created := must(f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: newPet(t, name, category)}))
+	wantEqual(t, "replayed", false, created.Replayed)
 	return created.Pet
 }
 
 func (f *fixture) pets(t *testing.T, q petcat.PetQuery) []petcat.Pet {
 	t.Helper()
-	pets, err := f.ListPets(t.Context(), q)
-	return must(t, pets, err)
+	return must(f.ListPets(t.Context(), q))
 }
 
 func (f *fixture) remove(t *testing.T, id petcat.CategoryID) error {
@@ -55,11 +53,11 @@ func testPetNames(t *testing.T, open Open) {
 	}
 	for _, s := range []*store.Store{f.Store, f.another(t)} {
 		for _, p := range want {
-			found, err := s.FindPet(t.Context(), p.ID)
-			wantEqual(t, "the pet", p, must(t, found, err))
+			found := must(s.FindPet(t.Context(), p.ID))
+			wantEqual(t, "the pet", p, found)
 		}
-		listed, err := s.ListPets(t.Context(), petcat.PetQuery{Limit: 1_000})
-		wantEqual(t, "the list", want, must(t, listed, err))
+		listed := must(s.ListPets(t.Context(), petcat.PetQuery{Limit: 1_000}))
+		wantEqual(t, "the list", want, listed)
 		for _, id := range []petcat.PetID{-1, 0, petcat.PetID(len(want) + 1)} {
 			_, err := s.FindPet(t.Context(), id)
 			wantCode(t, err, petcat.CodeNotFound)
@@ -82,7 +80,7 @@ func testPetsOfNoCategory(t *testing.T, open Open) {
 	wantEqual(t, "pets", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
 	created, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", there), IdempotencyKey: "k"})
 	wantEqual(t,
-		"a pet in the category of another account", petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}, must(t, created, err))
+		"a pet in the category of another account", petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}, must(created, err))
 }
 
 func testCategoryInUse(t *testing.T, open Open) {

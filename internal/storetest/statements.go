@@ -65,18 +65,12 @@ func textOf(e types.TypeAndValue) (text string, ok bool) {
 
 func parseStore(t testing.TB, set *gotoken.FileSet) (files []*ast.File) {
 	t.Helper()
-	names, err := filepath.Glob("../store/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must(filepath.Glob("../store/*.go"))
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := must(parser.ParseFile(set, name, nil, 0))
 		files = append(files, file)
 	}
 	return files

@@ -73,11 +73,13 @@ func run(t *testing.T, open Open) {
 	}{
 		{"categories", testCategories},
 		{"changes of categories", testCategoryChanges},
+		{"bounds of storage", testBounds},
 		{"pets", testPets},
 		{"orders", testOrders},
 		{"groups of creates", testCreates},
 		{"idempotency", testIdempotency},
 		{"idempotency of all creates", testOnce},
+		{"idempotency of operators", testOnceOfOperators},
 		{"idempotency of management", testManagedOnce},
 		{"idempotency of every change", testManagedOnceAll},
 		{"accounts", testAccounts},
@@ -98,7 +100,7 @@ func run(t *testing.T, open Open) {
 		{"running nodes", testRunningNodes},
 		{"clean", testClean},
 		{"identity of the data", testMeta},
-		{"notes", testNotes},
+		{"shared texts", testSharedTexts},
 		{"log level", testLogLevel},
 	} {
 		t.Run(suite.name, func(t *testing.T) { suite.run(t, open) })
@@ -136,11 +138,10 @@ func (f *fixture) another(t *testing.T) *store.Store {
 
 func (f *fixture) now() time.Time { return f.clock.Read().Time() }
 
-// must returns v, or fails the test after an error.
-func must[T any](t *testing.T, v T, err error) T {
-	t.Helper()
+// must returns v. It panics after an error.
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
 	return v
 }
@@ -178,20 +179,17 @@ func collect[T any](t *testing.T, each func(fn func(T) error) error) []T {
 
 func category(t *testing.T, name string, description *string) petcat.NewCategory {
 	t.Helper()
-	n, err := petcat.ParseNewCategory(&name, description)
-	return must(t, n, err)
+	return must(petcat.ParseNewCategory(&name, description))
 }
 
 func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Subscription {
 	t.Helper()
-	s, err := petcat.ParseSubscription(plan, perMinute, perDay)
-	return must(t, s, err)
+	return must(petcat.ParseSubscription(plan, petcat.Quota{PerMinute: perMinute, PerDay: perDay}, petcat.Storage{}))
 }
 
 func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	t.Helper()
-	a, err := value(f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), subscription(t, "free", 0, 0)))
-	return must(t, a, err)
+	return must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), subscription(t, "free", 0, 0))).Value
 }
 
 // generator makes keys; the seed makes them repeatable.
@@ -211,19 +209,18 @@ func (f *fixture) key(t *testing.T, a petcat.AccountID, seed uint64) (petcat.Key
 func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms petcat.KeyTerms) (petcat.Key, petcat.GeneratedKey) {
 	t.Helper()
 	terms.Label = fmt.Sprintf("key %d", seed)
-	n, _, err := generator(seed).NewKey(a, terms, f.now())
+	n, _, err := generator(seed).NewKey(a, terms)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := value(f.CreateKey(t.Context(), petcat.By(operator), n))
-	return must(t, k, err), n.Generated()
+	return must(f.CreateKey(t.Context(), petcat.By(operator), n)).Value, n.Generated()
 }
 
 func (f *fixture) keys(t *testing.T, a petcat.AccountID) []petcat.Key {
 	t.Helper()
 	all, err := f.KeyPage(t.Context(), petcat.KeyQuery{Account: a})
 	slices.Reverse(all)
-	return must(t, all, err)
+	return must(all, err)
 }
 
 func (f *fixture) audit(t *testing.T) []petcat.AuditEntry {

@@ -23,10 +23,9 @@ import (
 )
 
 const (
-	// Interval is the time between flushes. Slow flushes are less frequent, so that they
-	// take at most 10% of the time.
+	// Interval is the pause between flushes. A slow database is not flushed to less often: its
+	// batches have more requests, but hardly more rows.
 	Interval = time.Second
-	stretch  = 10
 	// beat is the time between empty batches of a node without requests, which would
 	// otherwise count as killed.
 	beat = 30 * time.Second
@@ -58,22 +57,21 @@ type Meter struct {
 
 	shards [shards]shard
 
-	// Used by Open, Flush and Close, which must not run concurrently:
+	// Used by Open, Run, Flush and Close, which must not run concurrently:
 	store   Store
 	pending []petcat.UsageBatch // in this order
 	number  int64               // of the last batch
 	seen    time.Time           // SeenAt of the last written batch
 	wrote   int64               // time of the last write, as clock.Reading.Mono
-	wait    time.Duration       // until the next flush
 	failing bool                // the last attempt failed
 
 	saved atomic.Int64 // everything before this time is written, as clock.Reading.Mono
 }
 
-// New returns a meter. It writes only when Flush or Close is called.
+// New returns a meter. It writes only when Run, Flush or Close is called.
 func New(o Options) *Meter {
 	now := o.Clock.Read()
-	m := &Meter{options: o, seen: now.Time(), wait: Interval}
+	m := &Meter{options: o, seen: now.Time()}
 	for i := range m.shards {
 		m.shards[i].counts = newCounts()
 	}
@@ -185,8 +183,17 @@ func (m *Meter) Rejected(r petcat.Rejection) {
 // Open sets the store. The first Flush registers the node in it.
 func (m *Meter) Open(store Store) { m.store = store }
 
-// Wait returns the delay before the next Flush.
-func (m *Meter) Wait() time.Duration { return m.wait }
+// Run flushes every Interval until ctx ends.
+func (m *Meter) Run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(Interval):
+			m.Flush(ctx)
+		}
+	}
+}
 
 // Flush writes the counts since the last call. If it fails, the next call writes them.
 func (m *Meter) Flush(ctx context.Context) { m.write(ctx, false) }
@@ -216,7 +223,6 @@ func (m *Meter) Unsaved() time.Duration {
 // write writes the pending batches and the new counts, and reports whether all were written. last
 // is true if the node stops.
 func (m *Meter) write(ctx context.Context, last bool) (done bool) {
-	m.wait = Interval
 	if !m.send(ctx) {
 		return false
 	}
@@ -227,7 +233,6 @@ func (m *Meter) write(ctx context.Context, last bool) (done bool) {
 		if !m.send(ctx) {
 			return false
 		}
-		m.wait = max(Interval, stretch*m.options.Clock.Read().Since(now))
 	}
 	m.saved.Store(now.Mono)
 	return true
@@ -295,7 +300,7 @@ func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 		all.Counts, all.Keys, all.Rejections = all.Counts[counts:], all.Keys[keys:], nil
 	}
 	b := &m.pending[len(m.pending)-1] // everything is written only after the last batch
-	b.SeenAt, b.Ended = seen, last
+	b.SeenAt, b.Stopped = seen, last
 }
 
 // send writes the pending batches, and reports whether all were written.

@@ -20,7 +20,7 @@ func StatusOf(code petcat.Code) int {
 	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
 		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
 		return http.StatusUnauthorized
-	case petcat.CodeForbidden:
+	case petcat.CodeForbidden, petcat.CodeStorageLimitReached:
 		return http.StatusForbidden
 	case petcat.CodeNotFound:
 		return http.StatusNotFound
@@ -40,7 +40,10 @@ func StatusOf(code petcat.Code) int {
 		return http.StatusUnsupportedMediaType
 	case petcat.CodeIdempotencyKeyReused:
 		return http.StatusUnprocessableEntity
-	case petcat.CodeRateLimitExceeded, petcat.CodeDailyQuotaExceeded, petcat.CodeKeyBanned, petcat.CodeTooManyFailedAttempts:
+	case petcat.CodeRateLimitExceeded,
+		petcat.CodeDailyQuotaExceeded,
+		petcat.CodeKeyBanned,
+		petcat.CodeTooManyFailedAttempts:
 		return http.StatusTooManyRequests
 	case petcat.CodeServiceUnavailable:
 		return http.StatusServiceUnavailable

@@ -20,7 +20,7 @@ interface Waiter {
 }
 
 /**
- * The gate delays the requests of a client until the service will admit them.
+ * The gate delays the requests of a client until the service will allow them.
  *
  * While the limits are unknown, it allows one request and holds the others until the response arrives, for at
  * most a second. The response says how many requests remain. For the next second, the gate allows that many,
@@ -32,10 +32,10 @@ interface Waiter {
  */
 export class Gate {
   private queue: Waiter[] = []; // first in, first out
-  private timer: ReturnType<typeof setTimeout> | undefined; // calls admit
-  private opens = 0; // no request is admitted earlier
+  private timer: ReturnType<typeof setTimeout> | undefined; // calls allow
+  private opens = 0; // no request is allowed earlier
   private closed: PetcatError | undefined; // the reason, if the service rejects requests
-  // How many requests the service would admit, until when that is valid, and how many of them are in flight.
+  // How many requests the service would allow, until when that is valid, and how many of them are in flight.
   private remaining = 0;
   private validUntil = 0;
   private inFlight = 0;
@@ -57,7 +57,7 @@ export class Gate {
       const leave = (): void => {
         this.queue = this.queue.filter((other) => other !== waiter);
         waiter.fail(signal?.reason);
-        this.admit();
+        this.allow();
       };
       const waiter: Waiter = {
         pass: (number) => (signal?.removeEventListener("abort", leave), resolve(number)),
@@ -66,7 +66,7 @@ export class Gate {
       signal?.addEventListener("abort", leave);
       this.queue.push(waiter);
       this.failIfTooLong();
-      this.admit();
+      this.allow();
     });
   }
 
@@ -80,18 +80,18 @@ export class Gate {
   }
 
   /** Allows as many waiters as possible. */
-  private admit(): void {
+  private allow(): void {
     clearTimeout(this.timer);
     while (this.queue.length > 0) {
       const at = performance.now();
-      if (at < this.opens) return this.admitIn(this.opens - at);
+      if (at < this.opens) return this.allowIn(this.opens - at);
       this.closed = undefined;
       if (at >= this.validUntil) {
         // The limits are unknown: one request goes first.
         this.remaining = this.inFlight + 1;
         this.validUntil = at + trustMs;
       }
-      if (this.remaining <= this.inFlight) return this.admitIn(this.validUntil - at);
+      if (this.remaining <= this.inFlight) return this.allowIn(this.validUntil - at);
       if (this.spreadUntil > at) this.opens = at + (this.spreadUntil - at) / Math.max(this.spreadOver, 1);
       this.inFlight++;
       this.sent++;
@@ -99,15 +99,15 @@ export class Gate {
     }
   }
 
-  private admitIn(delayMs: number): void {
-    this.timer = setTimeout(() => this.admit(), Math.min(Math.ceil(delayMs), longestTimerMs));
+  private allowIn(delayMs: number): void {
+    this.timer = setTimeout(() => this.allow(), Math.min(Math.ceil(delayMs), longestTimerMs));
   }
 
-  /** Opens the gate, because the service says that it would admit requests. */
+  /** Opens the gate, because the service says that it would allow requests. */
   reopen(): void {
     if (!this.closed) return;
     this.opens = performance.now();
-    this.admit();
+    this.allow();
   }
 
   /**
@@ -125,10 +125,10 @@ export class Gate {
       if (this.inFlight === 0) this.validUntil = 0; // the service may have been restarted, with new counts
     } else if (newer || (!this.closed && known.tightest.remaining < this.remaining)) {
       // Of the responses to concurrent requests, the lowest counts: any of them may be the last that the
-      // service admitted.
+      // service allowed.
       this.update(known.tightest, performance.now() + (+known.until - Date.now()), newer);
     }
-    this.admit();
+    this.allow();
   }
 
   private reject(error: PetcatError, newer: boolean): void {

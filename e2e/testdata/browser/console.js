@@ -179,7 +179,7 @@ async function main() {
   await page.getByLabel('Description').fill('Loyal,\nand always tired');
   await page.context().clearCookies(); // the session ends
   await button('Save').click();
-  await page.getByText('Your session has ended').waitFor();
+  await page.getByText('Your session has expired').waitFor();
   saw.kept = await page.locator('input[name=description]').inputValue();
   saw.serious.push(...await judge(page));
   await page.goto('about:blank'); // else only the fragment changes, and nothing is loaded

@@ -1,4 +1,4 @@
-"""The gate delays the requests of a client until the service will admit them.
+"""The gate delays the requests of a client until the service will allow them.
 
 While the limits are unknown, it allows one request and holds the others until the response
 arrives, for at most a second. The response says how many requests remain. For the next second, the
@@ -31,9 +31,9 @@ class Gate:
         self.max_wait = max_wait
         self._changed = _time.Condition()  # guards all attributes below
         self._queue: list[object] = []  # first in, first out
-        self._opens = 0.0  # no request is admitted earlier
+        self._opens = 0.0  # no request is allowed earlier
         self._closed: RateLimited | None = None  # the reason, if the service rejects requests
-        # How many requests the service would admit, and how many of them are in flight.
+        # How many requests the service would allow, and how many of them are in flight.
         self._remaining = self._in_flight = 0
         self._valid_until = 0.0  # after that, _remaining is unknown
         # Until _spread_until, requests are evenly spaced, as many as _spread_over in the time left.
@@ -84,7 +84,7 @@ class Gate:
         return 0
 
     def reopen(self) -> None:
-        """Opens the gate, because the service says that it would admit requests."""
+        """Opens the gate, because the service says that it would allow requests."""
         with self._changed:
             if self._closed:
                 self._opens = _time.now()
@@ -104,7 +104,7 @@ class Gate:
                 if self._in_flight == 0:
                     self._valid_until = 0.0  # the service may have been restarted, with new counts
             # Of the responses to concurrent requests, the lowest counts: any of them may be the
-            # last that the service admitted.
+            # last that the service allowed.
             elif newer or (not self._closed and known[0].remaining < self._remaining):
                 self._update(*known, newer)
             self._changed.notify_all()

@@ -103,6 +103,16 @@ class KeyInfo:
 
 
 @dataclass(frozen=True)
+class StorageUsage:
+    """What an account's categories take, and may take."""
+
+    bytes: int  #: of their texts as JSON, and 64 for each category
+    max_bytes: int
+    categories: int
+    max_categories: int  #: also of pets, and of orders
+
+
+@dataclass(frozen=True)
 class Usage:
     """An account's use of its quotas."""
 
@@ -110,6 +120,7 @@ class Usage:
     windows: list[WindowUsage]
     ban: Ban | None  #: of the key that sent the request
     key: KeyInfo | None
+    storage: StorageUsage | None = None
     bans: list[Ban] = field(default_factory=lambda: list[Ban]())  #: of all keys of the account
 
 
@@ -160,11 +171,12 @@ def list_of(kind: type[E]) -> Callable[[object, RawResponse], list[E]]:
 
 def read_usage(value: object) -> Usage:
     given = members(value)
-    ban, key = given.get("ban"), given.get("key")
+    ban, key, storage = given.get("ban"), given.get("key"), given.get("storage")
     return Usage(
         plan=str(given.get("plan", "")),
         windows=[read(WindowUsage, window) for window in elements(given.get("windows"))],
         ban=None if ban is None else read(Ban, ban),
         key=None if key is None else read(KeyInfo, key),
+        storage=None if storage is None else read(StorageUsage, storage),
         bans=[read(Ban, one) for one in elements(given.get("bans", []))],
     )

@@ -18,10 +18,10 @@ type Rejection struct {
 	Status      int
 	// Minute and Day are the account's used quotas. If the limit is 0, they are unknown,
 	// because the request failed before.
-	Minute, Day Spent
+	Minute, Day QuotaUsage
 	// Until is the end of the window or ban that rejected the request; zero for a failure.
 	Until time.Time
 }
 
-// Spent is the used part of a quota.
-type Spent struct{ Used, Limit int64 }
+// QuotaUsage is the used part of a quota.
+type QuotaUsage struct{ Used, Limit int64 }
