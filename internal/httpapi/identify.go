@@ -38,9 +38,7 @@ func (s *Server) hasFailedTooOften(e *exchange) bool {
 // credentials in the URL, because logs contain URLs.
 func bearer(r *http.Request) (string, error) {
 	if web.HasSecret(r.URL) {
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey,
-			"an API key must not be in the URL, where logs keep it: "+
-				"send Authorization: Bearer <API_KEY>, and replace this key")
+		return "", errKeyInURL()
 	}
 	values := r.Header["Authorization"]
 	switch {
@@ -70,6 +68,12 @@ func bearer(r *http.Request) (string, error) {
 			"the key in the Authorization header is in quotes or brackets: send it without them")
 	}
 	return credential, nil
+}
+
+func errKeyInURL() error {
+	return petcat.Errorf(petcat.CodeInvalidAPIKey,
+		"an API key must not be in the URL, where logs keep it: "+
+			"send Authorization: Bearer <API_KEY>, and replace this key")
 }
 
 // challenge returns the WWW-Authenticate header for a code. It contains the error attribute only if
