@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
 
+	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 )
 
@@ -37,16 +39,27 @@ func (c *Console) pages() []pages.Page {
 		{Path: "backups", Show: c.backups},
 		{Path: "sign-out-everywhere", Show: pages.SignOutEverywhere, Method: http.MethodPost},
 		// Not pprof.Cmdline: the arguments may contain a password.
-		{Path: "/debug/pprof/", Show: profile(pprof.Index)},
-		{Path: "/debug/pprof/profile", Show: profile(pprof.Profile)},
-		{Path: "/debug/pprof/symbol", Show: profile(pprof.Symbol)},
-		{Path: "/debug/pprof/trace", Show: profile(pprof.Trace)},
+		{Path: "/debug/pprof/", Show: profile(pprof.Index), Admin: true},
+		{Path: "/debug/pprof/profile", Show: profile(pprof.Profile), Admin: true},
+		{Path: "/debug/pprof/symbol", Show: profile(pprof.Symbol), Admin: true},
+		{Path: "/debug/pprof/trace", Show: profile(pprof.Trace), Admin: true},
 	}
 }
 
-// profile returns the page of a profile.
+// maxProfile is the maximum length of a profile in seconds, as long as a response may take.
+const maxProfile = 30
+
+// profile returns the page of a profile, for admins: profiles slow the node. A garbage collection would
+// stop it.
 func profile(serve http.HandlerFunc) pages.Handler {
 	return func(x *pages.Exchange) error {
+		if x.R.Form.Has("gc") {
+			return petcat.Errorf(petcat.CodeInvalidField, "a profile with gc stops all requests; leave gc out")
+		}
+		seconds := cmp.Or(x.Value("seconds"), "1")
+		if n, isNumber := petcat.ParseNumber(seconds); !isNumber || n < 1 || n > maxProfile {
+			return petcat.Errorf(petcat.CodeInvalidField, "seconds must be from 1 to %d", maxProfile)
+		}
 		serve(x.W, x.R)
 		return nil
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -307,4 +308,48 @@ func TestViewer(t *testing.T) {
 	if again != k {
 		t.Errorf("the key is %+v", again)
 	}
+}
+
+// TestProfiles: only admins get profiles, and none that stop the node or run longer than a response may.
+func TestProfiles(t *testing.T) {
+	s := start(t)
+	viewer := s.viewer()
+	admin := s.admin()
+	for _, path := range []string{"", "heap", "profile?seconds=1", "symbol", "trace?seconds=1"} {
+		viewer.Get("/debug/pprof/"+path).Want(http.StatusForbidden, "viewer")
+	}
+	admin.Get("/debug/pprof/heap?debug=1").Want(http.StatusOK, "heap profile")
+	admin.Get("/debug/pprof/heap?gc=1").Want(http.StatusBadRequest, "leave gc out")
+	for _, seconds := range []string{"31", "0", "-1", "1e9", "x"} {
+		admin.Get("/debug/pprof/profile?seconds="+seconds).Want(http.StatusBadRequest, "Seconds must be from 1 to 30")
+	}
+}
+
+// TestUnstorableText: text that PostgreSQL cannot store is rejected before any query, in every path, query and
+// form.
+func TestUnstorableText(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	c := &Console{}
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	request := func(method, path string) {
+		path = strings.TrimSuffix(path, "{$}")
+		for _, bad := range []string{"%00", "%ff"} {
+			b.Do(method, path+"?q=a"+bad, "").Want(http.StatusBadRequest, "not valid UTF-8")
+			if parameter.MatchString(path) {
+				b.Do(method, parameter.ReplaceAllString(path, "a"+bad), "").Want(http.StatusBadRequest, "not valid UTF-8")
+			}
+			if method == http.MethodPost {
+				b.Do(method, parameter.ReplaceAllString(path, "acct_1"), "name=a"+bad).Want(http.StatusBadRequest, "not valid UTF-8")
+			}
+		}
+	}
+	for _, p := range c.pages() {
+		request(cmp.Or(p.Method, http.MethodGet), p.Path)
+	}
+	for _, f := range c.forms() {
+		request(http.MethodPost, f.Path)
+	}
+	request(http.MethodPost, "sign-in")
+	request(http.MethodPost, "sign-out")
 }

@@ -3,12 +3,12 @@ package httpapi
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // identify finds the caller by its key. Without a valid key, it stores the error for limit.
@@ -41,10 +41,8 @@ func (s *Server) identifyNew(e *exchange, credential string) (caller *keyring.Ca
 // bearer returns the credential in the Authorization header (RFC 6750, section 2.1). It rejects
 // credentials in the URL, because logs contain URLs.
 func bearer(r *http.Request) (string, error) {
-	if hasKey(r.URL) {
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey,
-			"an API key must not be in the URL, where logs keep it: "+
-				"send Authorization: Bearer <API_KEY>, and replace this key")
+	if web.HasSecret(r.URL) {
+		return "", errKeyInURL()
 	}
 	values := r.Header["Authorization"]
 	switch {
@@ -76,13 +74,10 @@ func bearer(r *http.Request) (string, error) {
 	return credential, nil
 }
 
-// hasKey reports whether a URL contains a whole key. A part of one may be a name.
-func hasKey(u *url.URL) bool {
-	query, err := url.QueryUnescape(u.RawQuery)
-	if err != nil {
-		query = u.RawQuery
-	}
-	return len(petcat.KeysIn(u.Path)) > 0 || len(petcat.KeysIn(query)) > 0
+func errKeyInURL() error {
+	return petcat.Errorf(petcat.CodeInvalidAPIKey,
+		"an API key must not be in the URL, where logs keep it: "+
+			"send Authorization: Bearer <API_KEY>, and replace this key")
 }
 
 // challenge returns the WWW-Authenticate header for a code. It contains the error attribute only if

@@ -14,7 +14,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -116,8 +115,7 @@ type Server struct {
 	addressPolicy *policy // for callers without a valid key
 	usagePolicy   *policy // for accounts that request their usage too often
 
-	instance    string // the prefix of this process's request ids
-	requests    atomic.Uint64
+	requestIDs  *web.RequestIDs
 	outageLines logging.Seldom // of requests that got 503
 }
 
@@ -129,7 +127,7 @@ func New(o Options) *Server {
 		bodies:        web.NewMemory[petcat.AccountID](o.BodyBytes),
 		addressPolicy: newBucketPolicy("address", o.Door.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
-		instance:      rand.Text()[:8] + "-",
+		requestIDs:    web.NewRequestIDs(),
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.route()

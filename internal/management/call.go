@@ -85,11 +85,16 @@ func (c *call) created(path string, value any) error {
 
 // answerAll sends 200 with a list.
 func answerAll[T any](c *call, entries []T) error {
+	return c.send(http.StatusOK, recordsOf(c, entries))
+}
+
+// recordsOf returns the records of domain values.
+func recordsOf[T any](c *call, entries []T) []any {
 	all := make([]any, len(entries))
 	for i, entry := range entries {
 		all[i] = representation.Of(entry, c.now)
 	}
-	return c.send(http.StatusOK, all)
+	return all
 }
 
 // send sends a status and a value as JSON.
@@ -113,7 +118,8 @@ func (a *API) sendError(c *call, err error) {
 		c.w.WriteHeader(web.StatusGone)
 		return
 	}
-	attrs := []any{"method", c.r.Method, "path", c.r.URL.Path, "error", err}
+	a.logRejected(c, public.Code)
+	attrs := []any{"route", web.Route(c.r), "error", err}
 	switch public.Code {
 	case petcat.CodeInternalError:
 		public = public.After(max(public.RetryAfter, time.Second))

@@ -110,6 +110,7 @@ func (s *service) newToken(name petcat.OperatorName, role petcat.Role) string {
 		Name: name,
 		Role: role,
 		Hash: generated.Hash,
+		Hint: generated.Hint,
 	})
 	must(s.t, err)
 	return generated.Secret.Reveal()

@@ -51,12 +51,20 @@ type API struct {
 	Options
 
 	mux         *http.ServeMux
-	outageLines logging.Seldom // of requests that got 503
+	rejected    map[petcat.Code]*logging.Seldom // of rejected tokens
+	outageLines logging.Seldom                  // of requests that got 503
 }
 
 // New returns the management API.
 func New(o Options) *API {
-	a := &API{Options: o, mux: http.NewServeMux()}
+	a := &API{
+		Options: o,
+		mux:     http.NewServeMux(),
+		rejected: map[petcat.Code]*logging.Seldom{
+			petcat.CodeInvalidAPIKey:         new(logging.Seldom),
+			petcat.CodeTooManyFailedAttempts: new(logging.Seldom),
+		},
+	}
 	a.register()
 	return a
 }

@@ -12,6 +12,9 @@ import (
 // TokenStore is the part of [petcat.OperatorTokenStore] that the API calls.
 type TokenStore interface {
 	FindToken(ctx context.Context, token petcat.TokenHash) (petcat.OperatorToken, error)
+	FindTokens(ctx context.Context, tokens []petcat.TokenHash) ([]petcat.OperatorToken, error)
+	Tokens(ctx context.Context) ([]petcat.OperatorToken, error)
+	TouchToken(ctx context.Context, id petcat.OperatorTokenID) error
 }
 
 // identify sets the token of a call. Only an invalid token counts as a failed attempt of the
@@ -61,6 +64,15 @@ func (a *API) findToken(c *call) (petcat.OperatorToken, error) {
 			"this token is %s; use another one", state)
 	}
 	return token, nil
+}
+
+// listTokens handles GET /tokens.
+func (a *API) listTokens(c *call) error {
+	tokens, err := a.Store.Tokens(c.ctx())
+	if err != nil {
+		return err
+	}
+	return answerAll(c, tokens)
 }
 
 // sentToken parses the Authorization header.

@@ -97,8 +97,7 @@ func (x *Exchange) fail(err error) {
 	if status == http.StatusInternalServerError {
 		if x.R.Context().Err() == nil { // else the client disconnected
 			x.site.Logger.ErrorContext(x.R.Context(), "page failed",
-				"method", x.R.Method,
-				"path", x.R.URL.Path,
+				"route", web.Route(x.R),
 				"error", err)
 		}
 		message = "something went wrong on our side; the server's log has the reason"
@@ -111,6 +110,7 @@ func (x *Exchange) fail(err error) {
 		public = public.After(max(public.RetryAfter, time.Second))
 	}
 	web.SetRetryAfter(x.W.Header(), public)
+	web.SetCode(x.W, public.Code)
 	x.problem, x.wrong = "", ""
 	_ = x.renderAs(status, "error", View{
 		Title: http.StatusText(status),

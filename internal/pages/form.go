@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 const (
@@ -50,6 +51,10 @@ func (x *Exchange) readForm(limit int64) error {
 	if err != nil {
 		return petcat.Errorf(petcat.CodeInvalidField,
 			"the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err)
+	}
+	if err := web.CheckValues(x.R.Form); err != nil {
+		x.R.Form, x.R.PostForm = nil, nil // a page must not show it again
+		return err
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Handler responds to a request, or returns an error.
@@ -88,14 +89,21 @@ func (s *Site) addForm(f Form) {
 // with a slash. The form is not read yet, because a stranger may have sent it: see
 // [Exchange.readForm].
 func (s *Site) handle(method, path string, h Handler) {
+	page := path
 	if !strings.HasPrefix(path, "/") {
 		path = s.Path + path
 	}
 	s.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 		x := &Exchange{W: w, R: r, site: s}
 		defer x.releaseForm()
-		done := r.URL.Query().Get("done")
-		x.notice = cmp.Or(s.Notices[done], notices[done])
+		query := r.URL.Query()
+		if err := cmp.Or(web.CheckText(r.URL.Path), web.CheckValues(query)); err != nil {
+			r.URL.RawQuery = ""
+			x.fail(err)
+			return
+		}
+		done := query.Get("done")
+		x.notice = cmp.Or(s.Notices[page+" "+done], notices[page+" "+done], notices[done])
 		if err := h(x); err != nil {
 			x.fail(err)
 		}

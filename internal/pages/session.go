@@ -12,6 +12,7 @@ import (
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Sessions is the part of the store that has the sessions of a site.
@@ -81,6 +82,7 @@ func (x *Exchange) findSession() error {
 		return err
 	}
 	x.Session, x.token = found, token
+	web.SetActor(x.W, x.Actor())
 	if !found.Stale(s.now()) || x.byItself() {
 		return nil
 	}

@@ -53,7 +53,7 @@ type Site struct {
 	// Templates has html/site.html with the parts of the frame, and html/*.html with the pages.
 	Templates fs.FS
 	Functions template.FuncMap  // of the templates, beside those of all sites
-	Notices   map[string]string // that a page shows after a change, by its name
+	Notices   map[string]string // that a page shows after a change, by its Path, a space, and their name
 	// CheckHost returns an error for requests to a host that is not the site's. The host is in
 	// lower case and has no port.
 	CheckHost func(host string) error
@@ -138,9 +138,9 @@ func (s *Site) load() {
 
 // notices are the notices of both sites.
 var notices = map[string]string{ //nolint:gochecknoglobals // a constant
-	"revoked":  "The key was revoked.",
-	"repeated": "This was done already, once. Secrets are shown only the first time.",
-	"expired":  "Your session has expired. Sign in with a new link.",
+	"keys/{key} revoked": "The key was revoked.",
+	"repeated":           "This was done already, once. Secrets are shown only the first time.",
+	"sign-in expired":    "Your session has expired. Sign in with a new link.",
 }
 
 // ServeHTTP implements [http.Handler].

@@ -202,10 +202,17 @@ func (s *Service) SignIn(of petcat.Subject) *Browser {
 	return b
 }
 
-// Do sends a request. headers alternates names and values.
+// Do sends a request. path is below the root page, unless it begins with a slash. headers alternates names
+// and values.
 func (b *Browser) Do(method, path, body string, headers ...string) *Page {
 	b.T.Helper()
-	r, err := http.NewRequestWithContext(b.T.Context(), method, b.url+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(b.T.Context(), method, b.url, strings.NewReader(body))
+	Must(b.T, err)
+	if strings.HasPrefix(path, "/") {
+		r.URL, err = r.URL.Parse(path)
+	} else {
+		r.URL, err = r.URL.Parse(r.URL.Path + path)
+	}
 	Must(b.T, err)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

@@ -54,7 +54,7 @@ func TestKeys(t *testing.T) {
 	s.WantAudited("customer acct_1", "key.edit", "key_1")
 	b.Get("keys/key_1?done=edited").Want(http.StatusOK, "The key was changed.", "front", `value="2027-12-31"`)
 	b.Post(
-		"keys/key_1", "label", "front", "expires", "2027-01-01").Want(http.StatusBadRequest, "must be in the future", `value="2027-01-01"`)
+		"keys/key_1", "label", "front", "expires", "2027-01-01").Want(http.StatusBadRequest, "at least a minute in the future", `value="2027-01-01"`)
 
 	b.Post(
 		"keys/key_1/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_1 without an overlap?", "<dd>front</dd>", "overlap=0s&sure=yes")

@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Store has the methods of the store that the portal calls; see also [github.com/petcat-api/petcat/internal/pages.Keys].
@@ -80,8 +82,9 @@ func New(o Options) *Portal {
 			"site": func() string { return "petcat" },
 		},
 		Notices: map[string]string{
-			"edited": "The key was changed.",
-			"asked":  "Your request was sent. This page will show the answer.",
+			"keys/{key} edited": "The key was changed.",
+			Path + " asked":     "Your request was sent. This page will show the answer.",
+			"{$} asked":         "Your request was sent. This page will show the answer.",
 		},
 		CheckHost: p.checkHost,
 		Limit:     p.limit,
@@ -127,6 +130,10 @@ func (p *Portal) checkHost(host string) error {
 	if p.Secure || host == "localhost" || address.IsLoopback() {
 		return nil
 	}
+	return errNeedsTLS()
+}
+
+func errNeedsTLS() error {
 	return petcat.Errorf(petcat.CodeForbidden,
 		"without TLS, this page works on localhost alone; the operator of this service must set "+
 			"--tls-cert and --tls-key, or the https address of its proxy as --public-url")
@@ -142,8 +149,15 @@ func (p *Portal) limit(s petcat.Session) error {
 	return nil
 }
 
-// ServeHTTP implements [http.Handler].
-func (p *Portal) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.site.ServeHTTP(w, r) }
+// ServeHTTP implements [http.Handler]. Without TLS, it serves only this machine: a remote client can send
+// any host.
+func (p *Portal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !p.Secure && !clientnet.Remote(r.RemoteAddr).IsLoopback() {
+		web.WriteError(w, petcat.Public(errNeedsTLS()))
+		return
+	}
+	p.site.ServeHTTP(w, r)
+}
 
 // now returns the wall clock's time in UTC.
 func (p *Portal) now() time.Time { return p.Clock.Read().Time() }

@@ -194,6 +194,7 @@ func TestDisconnectedClient(t *testing.T) {
 	send := func(ctx context.Context, method, path string) int {
 		token := strings.Repeat("a", 32)
 		r := httptest.NewRequestWithContext(ctx, method, "http://localhost/account/"+path+"?token="+token, nil)
+		r.RemoteAddr = "127.0.0.1:1"
 		r.AddCookie(&http.Cookie{Name: cookie, Value: token})
 		w := httptest.NewRecorder()
 		site.ServeHTTP(w, r)
@@ -299,5 +300,44 @@ func TestStoreOutage(t *testing.T) {
 		"", "", "Cookie", cookie+"="+strings.Repeat("a", 32)).Want(http.StatusServiceUnavailable, "The database is away.")
 	for _, sure := range []string{"", "yes"} {
 		b.Post("sign-in", "token", strings.Repeat("a", 32), "sure", sure).Want(http.StatusServiceUnavailable, "The database is away.")
+	}
+}
+
+// TestRemoteWithoutTLS: without TLS, a remote client is rejected, whatever host it sends.
+func TestRemoteWithoutTLS(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		var portal *Portal
+		start(t, func(o *Options) {
+			o.Secure = secure
+			portal = New(*o)
+		})
+		for remote, want := range map[string]int{"127.0.0.1:1": 200, "[::1]:1": 200, "192.0.2.1:1": 403, "[2001:db8::1]:1": 403} {
+			if secure {
+				want = 200
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/account/sign-in", nil)
+			r.RemoteAddr = remote
+			w := httptest.NewRecorder()
+			portal.ServeHTTP(w, r)
+			if w.Code != want {
+				t.Errorf("from %s, secure %t: %d, want %d", remote, secure, w.Code, want)
+			}
+		}
+	}
+}
+
+// TestUnstorableText: text that PostgreSQL cannot store is rejected before any query, in every path, query and
+// form.
+func TestUnstorableText(t *testing.T) {
+	s := start(t)
+	b := signIn(s, s.Account("acme"))
+	for _, bad := range []string{"%00", "%ff"} {
+		for _, page := range []string{"?x=", "usage?from=", "keys/key_1?x=", "keys/", "usage.json?x="} {
+			b.Get(page+bad).Want(http.StatusBadRequest, "not valid UTF-8")
+		}
+		for _, f := range (&Portal{}).forms() {
+			b.Do(http.MethodPost, strings.ReplaceAll(f.Path, "{key}", "key_1"), "label=a"+bad).
+				Want(http.StatusBadRequest, "not valid UTF-8")
+		}
 	}
 }

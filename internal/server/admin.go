@@ -44,7 +44,7 @@ func (b base) newAdminPaths(so *sockets, st *state) *http.ServeMux {
 // serveAdmin starts the admin listener, by default on loopback.
 func (b base) serveAdmin(so *sockets, paths http.Handler) *http.Server {
 	socket := so.secured(so.admin, b.Settings.AdminTLS())
-	admin := b.serve(socket, so.gate().guard(paths))
+	admin := b.serve(socket, b.recordOperators(so.gate().guard(paths)))
 	b.lifetime.onClose(func(ctx context.Context) error {
 		if admin.Shutdown(ctx) != nil {
 			_ = admin.Close()

@@ -89,6 +89,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	}
 	unknown := newToken().Secret.Reveal()
 	unknownKey := must(petcat.GenerateKey(petcat.Production, rand.Reader)).Secret.Reveal()
+	unknownProgram := must(petcat.GenerateOperatorToken(rand.Reader)).Secret.Reveal()
 	for _, door := range []struct {
 		name          string
 		door          *ratelimit.Door[clientnet.Net]
@@ -103,7 +104,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 		},
 		{
 			"/admin/v1", n.doors.operatorTokens, bearer(admin, "/admin/v1/accounts"),
-			program.Secret.Reveal, []string{"x", "pct_" + unknown}, 200, 401,
+			program.Secret.Reveal, []string{"x", unknownProgram}, 200, 401,
 		},
 		{
 			"session of a customer", n.doors.customerCookies, cookie(api, "/account/usage", "petcat-account"),

@@ -85,6 +85,7 @@ func run(t *testing.T, open Open) {
 		{"accounts", testAccounts},
 		{"keys", testKeys},
 		{"bans", testBans},
+		{"inherited bans", testInheritedBan},
 		{"access", testAccess},
 		{"own changes of access", testAccessChanged},
 		{"audit", testAudit},

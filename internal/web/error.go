@@ -66,6 +66,7 @@ func IsGone(r *http.Request, err error) bool {
 
 // WriteError sends the contract's Error object.
 func WriteError(w http.ResponseWriter, public *petcat.Error) {
+	SetCode(w, public.Code)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
