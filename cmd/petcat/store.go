@@ -64,11 +64,12 @@ func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 	if names := config.UnknownVariables(p.environ); len(names) > 0 {
 		p.warn("unknown setting %s; list all settings with: petcat config", strings.Join(names, ", "))
 	}
-	if showsPassword(cmd) {
+	settings, err := config.Load(cmd.Flags(), p.environ)
+	if err == nil && showsPassword(cmd) {
 		p.warn("all users of this machine can read the password of --database in the list of processes; " +
 			"set PETCAT_DATABASE_FILE to the name of a file with the URL, or PETCAT_DATABASE")
 	}
-	return config.Load(cmd.Flags(), p.environ)
+	return settings, err
 }
 
 // showsPassword reports whether the argument --database of a command contains a password.
@@ -79,7 +80,7 @@ func showsPassword(cmd *cobra.Command) bool {
 	}
 	u, err := url.Parse(flag.Value.String())
 	if err != nil {
-		return strings.Contains(flag.Value.String(), "@")
+		return false
 	}
 	_, inUser := u.User.Password()
 	return inUser || u.Query().Has("password")
