@@ -267,8 +267,8 @@ const selectCategoriesSince = `
 	WHERE revision > $1
 	ORDER BY revision LIMIT $2`
 
-// CategoriesSince implements [petcat.CategoryFeed]. Only PostgreSQL needs it: the single server
-// of a SQLite file applies its own commits.
+// CategoriesSince implements [petcat.CategoryFeed]. Only PostgreSQL needs it: the server of a SQLite
+// file reads the changes of other processes with [Tx.ReadChanges].
 //
 // Changes become visible in the order of their revisions, so the last row is the end of the
 // feed, and the counter need not be read: during a long transaction, such as a backup, the
@@ -277,9 +277,22 @@ const selectCategoriesSince = `
 func (s *Store) CategoriesSince(
 	ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error,
 ) error {
-	c := s.reader(ctx, "read changed categories")
+	return eachChange(s.reader(ctx, "read changed categories"), after, fn)
+}
+
+// ReadChanges reads the categories that other processes changed after a revision, for
+// [Tx.ChangedCategories]. Call it before the transaction changes anything.
+func (t *Tx) ReadChanges(after petcat.Revision) error {
+	return eachChange(t, after, func(c petcat.RevisedCategory) error {
+		t.changed = append(t.changed, c)
+		return nil
+	})
+}
+
+// eachChange calls fn for every category that changed after a revision, by ascending revision.
+func eachChange(q Querier, after petcat.Revision, fn func(petcat.RevisedCategory) error) error {
 	for {
-		page, err := queryRows(c, scanCategory, selectCategoriesSince, after, FeedPage)
+		page, err := queryRows(q, scanCategory, selectCategoriesSince, after, FeedPage)
 		if err != nil {
 			return err
 		}
