@@ -214,7 +214,7 @@ type CategoryStore interface {
 	UpdateCategory(ctx context.Context, u UpdateCategory) (Category, error)
 
 	// DeleteCategory deletes a category durably. It returns the same errors as
-	// UpdateCategory, and one with [CodeCategoryInUse] if a pet uses the category.
+	// UpdateCategory, and one with [CodeCategoryInUse] if d.Account has a pet of the category.
 	DeleteCategory(ctx context.Context, d DeleteCategory) error
 
 	// EachCategory calls fn for every category ever created, deleted ones included, by

@@ -219,8 +219,7 @@ func TestCategories(t *testing.T) {
 	pagetest.Must(t, err)
 	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{Account: s.Account("acme").ID, New: pet})
 	pagetest.Must(t, err)
-	b.Post(
-		"categories/3/delete").Want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category \u2068Cats\u2069?")
+	b.Post("categories/3/delete").WantGoesTo("categories?done=deleted")
 }
 
 func TestAudit(t *testing.T) {

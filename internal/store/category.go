@@ -114,7 +114,21 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 	return callerError(s.deleteCategory(ctx, d), readLater)
 }
 
-const selectPetOfCategory = `SELECT id FROM pets WHERE category_id = $1 LIMIT 1`
+const selectOwnPet = `SELECT id FROM pets WHERE account_id = $1 AND category_id = $2 LIMIT 1`
+
+// checkNotInUse returns an error if an account has pets of a category. Pets of other accounts do not
+// matter: an account must not freeze another one's categories. An operator has no pets.
+func (t *Tx) checkNotInUse(id petcat.CategoryID, by petcat.AccountID) error {
+	pet, err := queryRow(t, scanNumber, nil, selectOwnPet, by, id)
+	if err != nil {
+		return err
+	}
+	if pet != 0 {
+		return petcat.Errorf(petcat.CodeCategoryInUse,
+			"your pets use this category, so it cannot be deleted; delete the pets first")
+	}
+	return nil
+}
 
 func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) (err error) {
 	tx, err := s.begin(ctx, Work{Doing: "delete category", Account: d.Account})
@@ -126,12 +140,8 @@ func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) (er
 	if err != nil {
 		return err
 	}
-	pet, err := queryRow(tx, scanNumber, nil, selectPetOfCategory, d.ID)
-	if err != nil {
+	if err := tx.checkNotInUse(d.ID, d.Account); err != nil {
 		return err
-	}
-	if pet != 0 {
-		return petcat.Errorf(petcat.CodeCategoryInUse, "pets use this category, so it cannot be deleted")
 	}
 	gone := petcat.RevisedCategory{
 		Category: petcat.Category{ID: d.ID},
