@@ -245,6 +245,27 @@ func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory
 	return eachRow(ctx, s, "read categories", scan, fn, selectCategories)
 }
 
+func scanManagedCategory(row Row) (c petcat.ManagedCategory, err error) {
+	err = row.Scan(
+		&c.ID,
+		&c.Name,
+		&c.Description,
+		&c.Account,
+		(*moment)(&c.CreatedAt),
+	)
+	return c, err
+}
+
+const selectManagedCategory = `
+	SELECT id, name, description, account_id, created_at FROM categories
+	WHERE id = $1 AND deleted_at IS NULL`
+
+// FindCategory implements [petcat.CategoryStore].
+func (s *Store) FindCategory(ctx context.Context, id petcat.CategoryID) (petcat.ManagedCategory, error) {
+	c := s.reader(ctx, "find category")
+	return queryRow(c, scanManagedCategory, petcat.NoSuchCategory(), selectManagedCategory, id)
+}
+
 func scanCategoryOrigin(row Row) (o petcat.CategoryOrigin, err error) {
 	err = row.Scan(
 		&o.Category,
