@@ -5,7 +5,8 @@
 // transaction of the file: rows, revisions, idempotency keys and audit entries of all of them
 // are synced together, before any response. An operation that the domain rejects is rolled back
 // alone. Reads have separate, read-only connections. Other processes, such as the command
-// line, may open the same file at the same time.
+// line, may open the same file at the same time; a server reads their changes of categories with
+// its next write, or with [DB.CatchUp].
 //
 // It refuses to open a file that is not a petcat database, is damaged or belongs to another
 // environment. The error is a [petcat.UnusableError] with the remedy.
