@@ -133,11 +133,11 @@ func testPetsOfOthers(t *testing.T, open Open) {
 func testPetDeletions(t *testing.T, open Open) {
 	f := start(t, open)
 	category := f.create(t, "Dogs", nil).ID
-	rex, tom, max := f.pet(t, "Rex", category), f.pet(t, "Tom", category), f.pet(t, "Max", category)
-	newOrder := must(petcat.ParseNewOrder(&max.ID, new(int64(2))))
+	rex, tom, third := f.pet(t, "Rex", category), f.pet(t, "Tom", category), f.pet(t, "Max", category)
+	newOrder := must(petcat.ParseNewOrder(&third.ID, new(int64(2))))
 	ordered := must(f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 2, New: newOrder}))
-	wantCode(t, f.DeletePet(t.Context(), petcat.DeletePet{ID: max.ID, Account: 2}), petcat.CodeForbidden)
-	for _, d := range []petcat.DeletePet{{ID: max.ID, Account: 1}, {ID: rex.ID, By: operator}} {
+	wantCode(t, f.DeletePet(t.Context(), petcat.DeletePet{ID: third.ID, Account: 2}), petcat.CodeForbidden)
+	for _, d := range []petcat.DeletePet{{ID: third.ID, Account: 1}, {ID: rex.ID, By: operator}} {
 		if err := f.DeletePet(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func testPetDeletions(t *testing.T, open Open) {
 		wantCode(t, err, petcat.CodeNotFound)
 	}
 	wantEqual(t, "the pets", []petcat.Pet{tom}, f.pets(t, petcat.PetQuery{Limit: 10}))
-	wantEqual(t, "the next id", max.ID+1, f.pet(t, "Rex", category).ID)
+	wantEqual(t, "the next id", third.ID+1, f.pet(t, "Rex", category).ID)
 	orders := must(f.ListOrders(t.Context(), petcat.OrderQuery{Account: 2, Limit: 10}))
 	wantEqual(t, "the order", []petcat.Order{ordered.Order}, orders)
 	_, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 2, New: newOrder})
