@@ -141,6 +141,10 @@ alerts: ## Test the alerts of deploy/prometheus
 	@scripts/need "promtool prometheus"
 	cd deploy/prometheus && promtool test rules alerts_test.yaml
 
+.PHONY: charts
+charts: need-go ## Lint and render the Helm chart with the values in its folder ci, and check it and deploy/kubernetes (the first run compiles Helm: minutes)
+	go -C tools/charts test -count=1 ./...
+
 .PHONY: vuln
 vuln: need-go ## Check for known vulnerabilities (VULNDB=url: a mirror of the database)
 	@VULNDB='$(VULNDB)' scripts/vuln ./... $(SDK)
