@@ -201,7 +201,7 @@ bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
 .PHONY: release
 release: need-go ## Build a release in dist/: VERSION=1.2.3 [MAINTAINER='Name <mail>'] (the first run compiles GoReleaser: minutes)
 	@[[ '$(VERSION)' =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { echo "make release: set the version, for example: make release VERSION=1.2.3" >&2; exit 1; }
-	VERSION='$(VERSION)' REVISION="$$(git rev-parse HEAD)" MAINTAINER="$${MAINTAINER:-petcat}" go tool -modfile=tools/goreleaser.mod goreleaser release --snapshot --clean
+	VERSION='$(VERSION)' REVISION="$$(git rev-parse HEAD)" MAINTAINER="$${MAINTAINER:-petcat <petcat-api@users.noreply.github.com>}" go tool -modfile=tools/goreleaser.mod goreleaser release --snapshot --clean
 
 .PHONY: sign
 sign: ## Sign the release in dist/ with the key in COSIGN_KEY, whose password is COSIGN_PASSWORD
