@@ -405,6 +405,21 @@ func TestOperatorLabels(t *testing.T) {
 	get[*corev1.ConfigMap](t, r, "petcat-dashboard")
 }
 
+// TestNotes: the notes after an installation show commands for this release.
+func TestNotes(t *testing.T) {
+	for name, want := range map[string]string{
+		"sqlite":           "kubectl -n pets exec statefulset/petcat -- /petcat account create acme --plan pro\n",
+		"postgres":         "kubectl -n pets port-forward deploy/petcat 8081\n",
+		"tls":              "kubectl -n pets exec deploy/petcat -- /petcat operator create ada --role admin\n",
+		"restore-postgres": "No node runs, because restore.file is set.",
+	} {
+		files, err := render("petcat", example(t, name))
+		if notes := files["petcat/templates/NOTES.txt"]; err != nil || !strings.Contains(notes, want) {
+			t.Errorf("%s: the notes do not contain %q: %v\n%s", name, want, err, notes)
+		}
+	}
+}
+
 // TestRejectedValues: a value that would do nothing, or break the release, is rejected with a sentence.
 func TestRejectedValues(t *testing.T) {
 	for values, want := range map[string]string{
