@@ -192,8 +192,9 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 	return Made{TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: took}, err
 }
 
-// runCommand runs the operator's program with the path of a backup. It kills a program that takes
-// longer than the interval, because no node makes a backup while it runs.
+// runCommand runs the operator's program with the path of a backup. If it takes longer than the
+// interval, it is killed with all programs that it started, because no node makes a backup while it
+// runs. A program that succeeds may leave others running, such as a shared connection of ssh.
 func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	if s.Command == "" {
 		return nil
@@ -202,8 +203,9 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.Command, path)
 	cmd.WaitDelay = time.Second
+	asGroup(cmd)
 	output, err := cmd.CombinedOutput()
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // only a program that succeeded has this error
 		err = cmp.Or(context.Cause(ctx), err)
 		return fmt.Errorf(
 			"the command %s failed for %s: %w: %s",
