@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -43,6 +44,11 @@ func backUp(c *call) error {
 	if path == dash && !c.asJSON && c.isTerminal(c.stdout) {
 		return usageErrorf("a backup is binary; give a file name, or redirect stdout")
 	}
+	if path != dash {
+		if err := datadir.CheckUser(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
 	out, err := c.openOutput(path, c.is("force"), c.asJSON)
 	if err != nil {
 		return err
@@ -64,11 +70,11 @@ func (c *call) backUp(out *output) (i backup.Info, err error) {
 	if out.draft != nil {
 		return backup.Create(c.ctx(), out.draft.Name(), c.db, build().Version, c.now())
 	}
-	temporary, done, err := temporaryFile()
+	temporary, err := datadir.NewTemporary()
 	if err != nil {
 		return i, err
 	}
-	defer done()
+	defer temporary.Discard()
 	i, err = backup.Create(c.ctx(), temporary.Name(), c.db, build().Version, c.now())
 	if err = cmp.Or(err, c.closeStore()); err == nil {
 		_, err = io.Copy(out, temporary)

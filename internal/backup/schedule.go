@@ -133,7 +133,7 @@ func (s *Schedule) make(ctx context.Context) error {
 	}
 	// Files of other deployments have other names.
 	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Environment, s.Dataset)
-	if err := s.remove(datadir.DraftPattern(prefix+"*.backup"), 0, ""); err != nil { // of killed nodes
+	if err := s.removeDrafts(datadir.DraftPattern(prefix + "*.backup")); err != nil {
 		return err
 	}
 	made, err := s.write(ctx, prefix)
@@ -212,6 +212,15 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 			s.Command, path, err, output[max(0, len(output)-500):])
 	}
 	return nil
+}
+
+// removeDrafts deletes the directories of drafts that killed nodes left.
+func (s *Schedule) removeDrafts(pattern string) error {
+	names, err := fs.Glob(os.DirFS(s.Folder), pattern)
+	for _, name := range names {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(s.Folder, name)))
+	}
+	return err
 }
 
 // remove deletes the files in the folder that match a pattern, oldest first, until left files

@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/backup"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/config"
@@ -293,7 +294,12 @@ func (x *examination) backups(ctx context.Context) {
 }
 
 func (x *examination) backupDirectory(directory string) {
-	if err := datadir.Prepare(directory); err != nil {
+	err := datadir.Prepare(directory)
+	if _, ok := errors.AsType[*petcat.UnusableError](err); ok {
+		x.report("backups", Problem, "%s", x.Explain(err))
+		return
+	}
+	if err != nil {
 		x.report("backups", Problem, "backups cannot be written (%v); "+
 			"give this user write permission, or choose another directory with --backup-dir", err)
 		return

@@ -90,6 +90,9 @@ func (b base) scheduleBackups(d *data) error {
 	if err == nil {
 		err = datadir.Prepare(folder)
 	}
+	if _, ok := errors.AsType[*petcat.UnusableError](err); ok {
+		return err // of another user
+	}
 	for _, never := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
 		if errors.Is(err, never) {
 			return petcat.Unusablef(never, "scheduled backups cannot be written to %s (%v); "+
