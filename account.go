@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // AccountID identifies an account: from 1, never reused.
@@ -49,29 +51,36 @@ const MaxAccountName = 200
 // AccountName is a valid name of an account. Only [ParseAccountName] makes one.
 type AccountName string
 
-// ParseAccountName checks a name. It returns an [Error] with [CodeInvalidField].
+// ParseAccountName checks a name, and returns it in the form of [NormalizeName]. It returns an [Error]
+// with [CodeInvalidField].
 func ParseAccountName(s string) (AccountName, error) {
-	rule := textRule{field: "name", called: "the account's name", maxRunes: MaxAccountName}
+	rule := textRule{
+		field:    "name",
+		called:   "the account's name",
+		maxRunes: MaxAccountName,
+		distinct: true,
+	}
 	if err := rule.check(s); err != nil {
 		return "", err
 	}
+	s = NormalizeName(s)
 	// If a name could be an id, a later command could act on the wrong account.
-	digits, prefixed := strings.CutPrefix(s, accountIDPrefix)
+	digits, prefixed := strings.CutPrefix(strings.ToLower(s), accountIDPrefix)
 	if prefixed && strings.Trim(digits, "+-0123456789") == "" {
 		return "", Errorf(CodeInvalidField, "the account's name must not look like an id (%q)", s)
 	}
 	return AccountName(s), nil
 }
 
+// NormalizeName returns a name of an account in Unicode's form NFC, in which names are stored and
+// compared: é is the same whether it is typed as one character or as two.
+func NormalizeName(s string) string { return norm.NFC.String(s) }
+
 // ParseAccountRef reads the name or id of an account that an operator typed. isID reports
-// whether it is an id such as acct_12; anything else is a name.
+// whether it is an id such as acct_12, in any case; anything else is a name.
 func ParseAccountRef(s string) (id AccountID, isID bool) {
-	digits, found := strings.CutPrefix(s, accountIDPrefix)
-	n, isID := ParseID(digits)
-	if !found || !isID {
-		return 0, false
-	}
-	return AccountID(n), true
+	n, isID := cutID(accountIDPrefix, s)
+	return AccountID(n), isID
 }
 
 // AccountQuery selects a page of accounts, ordered by name, ignoring ASCII case.

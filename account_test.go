@@ -21,7 +21,14 @@ func TestParseAccountName(t *testing.T) {
 		{"account id", "acct_12", petcat.CodeInvalidField},
 		{"account id with leading zeros", "acct_012", petcat.CodeInvalidField},
 		{"account id with a sign", "acct_+12", petcat.CodeInvalidField},
+		{"account id in capitals", "ACCT_12", petcat.CodeInvalidField},
 		{"account id with letters", "acct_12a", ""},
+		{"capitals", "ACME", ""},
+		{"space at the end", "alice ", petcat.CodeInvalidField},
+		{"no-break space at the start", "\u00a0alice", petcat.CodeInvalidField},
+		{"zero-width space", "alice\u200b", petcat.CodeInvalidField},
+		{"other direction", "a\u202eb", petcat.CodeInvalidField},
+		{"soft hyphen", "al\u00adice", petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name, err := petcat.ParseAccountName(c.account)
@@ -30,5 +37,21 @@ func TestParseAccountName(t *testing.T) {
 				t.Errorf("name %q", name)
 			}
 		})
+	}
+}
+
+// TestAccountNamesAreNormalized: é is one character, however it was typed.
+func TestAccountNamesAreNormalized(t *testing.T) {
+	name, err := petcat.ParseAccountName("Cafe\u0301")
+	if err != nil || name != "Caf\u00e9" {
+		t.Errorf("%+q, %v", name, err)
+	}
+}
+
+// TestOperatorNames: no two names of operators and tokens look the same.
+func TestOperatorNames(t *testing.T) {
+	for _, name := range []string{"ada ", " ada", "ada\u200b", "Ada", "\u0430da", "ada\n"} {
+		_, err := petcat.ParseOperatorName(name)
+		wantCode(t, err, petcat.CodeInvalidField)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -59,13 +58,13 @@ func (h AuditHead) String() string { return fmt.Sprintf("%d:%x", h.Sequence, h.H
 func ParseAuditHead(s string) (AuditHead, error) {
 	var h AuditHead
 	number, text, _ := strings.Cut(s, ":")
-	sequence, err := strconv.ParseUint(number, 10, 63)
-	hash, hexErr := hex.DecodeString(text)
-	if err != nil || hexErr != nil || len(hash) != len(h.Hash) {
+	sequence, isNumber := ParseNumber(number)
+	hash, err := hex.DecodeString(text)
+	if !isNumber || err != nil || len(hash) != len(h.Hash) {
 		return AuditHead{}, Errorf(CodeInvalidField,
 			"a head looks like 12:9f86d0..., with 64 hexadecimal digits (got %.100q)", s)
 	}
-	return AuditHead{int64(sequence), [sha256.Size]byte(hash)}, nil
+	return AuditHead{sequence, [sha256.Size]byte(hash)}, nil
 }
 
 // Append returns e with the next sequence and its hash, and moves the head to it.

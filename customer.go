@@ -5,6 +5,41 @@ import (
 	"time"
 )
 
+// Limits of what a customer changes. Operators have none.
+const (
+	// MaxCustomerKeys is the maximum number of keys of an account, if its customer creates one. Keys
+	// that are revoked, or expired more than a day ago, do not count. Keys that were created in the
+	// last day always count.
+	MaxCustomerKeys = 100
+	// MaxCustomerChanges is the maximum number of a customer's changes in a day: each adds an entry to
+	// the audit log, which keeps all. Revoking keys and signing out are always possible.
+	MaxCustomerChanges = 1_000
+)
+
+// CheckCustomerKeys returns an [Error] with [CodeInvalidField] if a customer, whose account has n keys
+// that count, may not create another one.
+func CheckCustomerKeys(n int64) error {
+	if n < MaxCustomerKeys {
+		return nil
+	}
+	return Errorf(CodeInvalidField,
+		"an account has at most %d keys, including all of the last day; revoke some, and try again tomorrow",
+		MaxCustomerKeys)
+}
+
+// CheckCustomerChanges returns an [Error] with [CodeTooManyChanges] if a customer may not change
+// anything at now. earliest is the time of the earliest of its last [MaxCustomerChanges] changes, zero
+// if there are fewer.
+func CheckCustomerChanges(earliest, now time.Time) error {
+	free := earliest.AddDate(0, 0, 1)
+	if earliest.IsZero() || !now.Before(free) {
+		return nil
+	}
+	return Errorf(CodeTooManyChanges,
+		"an account makes at most %d changes in a day; the next one is possible from %s",
+		MaxCustomerChanges, free.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339)).After(free.Sub(now))
+}
+
 // PlanRequestID identifies a customer's request for another plan: from 1, never reused.
 type PlanRequestID int64
 
@@ -115,7 +150,8 @@ type PlanRequestQuery struct {
 	Limit   int              // from 1 to [MaxPage]
 }
 
-// PlanRequestStore keeps plan requests. Every change commits together with its audit entry.
+// PlanRequestStore keeps plan requests. Every change commits together with its audit entry. After
+// [MaxCustomerChanges], RequestPlan returns an [Error] with [CodeTooManyChanges].
 type PlanRequestStore interface {
 	// RequestPlan stores a request. An account has at most one pending request. See
 	// [NewPlanRequest.Apply].

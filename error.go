@@ -3,6 +3,7 @@ package petcat
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Code identifies a kind of failure for programs. Codes are snake_case, part of the contract,
@@ -45,6 +46,7 @@ const (
 	CodeDailyQuotaExceeded    Code = "daily_quota_exceeded"
 	CodeKeyBanned             Code = "key_banned"
 	CodeTooManyFailedAttempts Code = "too_many_failed_attempts"
+	CodeTooManyChanges        Code = "too_many_changes" // by a customer, in a day
 
 	// 500, 503
 	CodeInternalError      Code = "internal_error"
@@ -58,8 +60,13 @@ type Error struct {
 	Message string
 	// Field is the invalid member, query parameter or header, if any.
 	Field string
-	cause error
+	// RetryAfter is the time after which a retry may succeed; 0 if unknown.
+	RetryAfter time.Duration
+	cause      error
 }
+
+// RetrySeconds returns RetryAfter in whole seconds, rounded up, as the header Retry-After has it.
+func (e *Error) RetrySeconds() int64 { return int64((e.RetryAfter + time.Second - 1) / time.Second) }
 
 // Errorf returns an Error. Its message must name the field and the remedy.
 func Errorf(code Code, format string, args ...any) *Error {
@@ -76,12 +83,23 @@ func missing(field string) error {
 
 // In returns a copy of e with a field.
 func (e *Error) In(field string) *Error {
-	return &Error{e.Code, e.Message, field, e.cause}
+	c := *e
+	c.Field = field
+	return &c
+}
+
+// After returns a copy of e with the time after which a retry may succeed.
+func (e *Error) After(wait time.Duration) *Error {
+	c := *e
+	c.RetryAfter = wait
+	return &c
 }
 
 // WithCause returns a copy of e with a cause, for the log.
 func (e *Error) WithCause(cause error) *Error {
-	return &Error{e.Code, e.Message, e.Field, cause}
+	c := *e
+	c.cause = cause
+	return &c
 }
 
 // Error returns the text for the log. Because it may contain the cause, send Message to callers

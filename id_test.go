@@ -25,7 +25,15 @@ func TestOneFormOfID(t *testing.T) {
 			t.Errorf("ParseAccountRef of acct_%s: %d, %t, want %d", digits, account, isID, want)
 		}
 	}
-	for _, text := range []string{"5", "KEY_5", "acct_5", "key_key_5", "key_", ""} {
+	for _, text := range []string{"key_5", "KEY_5", "Key_5"} {
+		if key, err := petcat.ParseKeyID(text); key != 5 {
+			t.Errorf("ParseKeyID of %q: %d, %v", text, key, err)
+		}
+	}
+	if account, _ := petcat.ParseAccountRef("ACCT_5"); account != 5 {
+		t.Errorf("ParseAccountRef of ACCT_5: %d", account)
+	}
+	for _, text := range []string{"5", "acct_5", "key_key_5", "key_", ""} {
 		if _, err := petcat.ParseKeyID(text); petcat.CodeOf(err) != petcat.CodeInvalidField {
 			t.Errorf("ParseKeyID of %q: %v", text, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -16,11 +15,10 @@ const keyIDPrefix = "key_"
 // String returns the form that operators see, such as key_34.
 func (id KeyID) String() string { return keyIDPrefix + strconv.FormatInt(int64(id), 10) }
 
-// ParseKeyID parses an id such as key_34. It returns an [Error] with [CodeInvalidField].
+// ParseKeyID parses an id such as key_34, in any case. It returns an [Error] with [CodeInvalidField].
 func ParseKeyID(s string) (KeyID, error) {
-	digits, found := strings.CutPrefix(s, keyIDPrefix)
-	id, isID := ParseID(digits)
-	if !found || !isID {
+	id, isID := cutID(keyIDPrefix, s)
+	if !isID {
 		// The message does not repeat the input, which may be the key itself.
 		return 0, Errorf(CodeInvalidField, "a key's id looks like key_34")
 	}
@@ -99,14 +97,21 @@ func checkKeyLabel(text string) error {
 		called:   "the label",
 		maxRunes: MaxKeyLabel,
 		blank:    true,
+		distinct: true,
 	}
 	return label.check(text)
 }
 
-// CheckExpiry returns an [Error] with [CodeInvalidField] unless an expiry is zero or after now.
+// MinLife is how far an expiry must be in the future. A shorter life is a mistake: nobody could use the
+// credential.
+const MinLife = time.Minute
+
+// CheckExpiry returns an [Error] with [CodeInvalidField] unless an expiry is zero or at least [MinLife]
+// after now.
 func CheckExpiry(expiry, now time.Time) error {
-	if !expiry.IsZero() && !expiry.After(now) {
-		return Errorf(CodeInvalidField, "the expiry must be in the future (got %s)", expiry.UTC().Format(time.RFC3339))
+	if !expiry.IsZero() && expiry.Before(now.Add(MinLife)) {
+		return Errorf(CodeInvalidField, "the expiry must be at least a minute in the future (got %s)",
+			expiry.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -162,13 +167,9 @@ type KeyQuery struct {
 	Limit   int       // 0: all
 }
 
-// MaxCustomerKeys is the maximum number of keys of an account, if its customer creates one. Keys that
-// are revoked, or expired more than a day ago, do not count. Keys that were created in the last day
-// always count.
-const MaxCustomerKeys = 100
-
 // KeyStore keeps keys. Every change commits together with its audit entry, and
-// reaches the servers as an [AccessChange].
+// reaches the servers as an [AccessChange]. After [MaxCustomerChanges], a customer's changes return an
+// [Error] with [CodeTooManyChanges]; it can only revoke keys.
 type KeyStore interface {
 	// CreateKey returns an [Error] with [CodeNotFound] if there is no such account, and with
 	// [CodeInvalidField] if it is closed, if its customer already has [MaxCustomerKeys], or if the key

@@ -15,14 +15,14 @@ import (
 // needs no salt.
 type KeyHash [sha256.Size]byte
 
-// The format of a secret: an environment's prefix, 32 random base62 characters,
+// The format of the secrets of keys and of operators' tokens: a prefix, 32 random base62 characters,
 // and a checksum, so that scanners and servers detect typos without a lookup. Example:
-// pck_live_ + 32 + 6 characters.
+// pck_live_ + 32 + 6 characters. A hint is the last 4 of the random characters.
 const (
-	keyRandomLength   = 32
-	keyChecksumLength = 6
-	keyHintLength     = 4
-	base62            = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	secretRandomLength   = 32
+	secretChecksumLength = 6
+	hintLength           = 4
+	base62               = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
 // MaxCredential is the maximum length of a credential, in bytes. Longer ones are
@@ -39,24 +39,43 @@ type GeneratedKey struct {
 // GenerateKey makes a secret for an environment from a source of
 // cryptographically secure random bytes, normally crypto/rand.Reader.
 func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
-	text := []byte(env.keyPrefix())
-	for range keyRandomLength {
+	text, hint, err := generateSecret(env.keyPrefix(), random)
+	if err != nil {
+		return GeneratedKey{}, err
+	}
+	return GeneratedKey{Secret: NewSecret(text), Hash: sha256.Sum256([]byte(text)), Hint: hint}, nil
+}
+
+// generateSecret makes a secret with a prefix, and returns its hint, too.
+func generateSecret(prefix string, random io.Reader) (secret, hint string, err error) {
+	text := []byte(prefix)
+	for range secretRandomLength {
 		n, err := rand.Int(random, big.NewInt(int64(len(base62))))
 		if err != nil {
-			return GeneratedKey{}, fmt.Errorf("read random bytes: %w", err)
+			return "", "", fmt.Errorf("read random bytes: %w", err)
 		}
 		text = append(text, base62[n.Int64()])
 	}
-	hint := string(text[len(text)-keyHintLength:])
-	sum := keyChecksum(text)
-	text = append(text, sum[:]...)
-	return GeneratedKey{Secret: NewSecret(string(text)), Hash: sha256.Sum256(text), Hint: hint}, nil
+	hint = string(text[len(text)-hintLength:])
+	sum := secretChecksum(text)
+	return string(append(text, sum[:]...)), hint, nil
 }
 
-// keyChecksum returns the CRC-32 (IEEE) of a key without its checksum, in base62.
-func keyChecksum(body []byte) (digits [keyChecksumLength]byte) {
+// isSecret reports whether a text has the format of a secret with a prefix, and its checksum.
+func isSecret(prefix, text string) bool {
+	rest, found := strings.CutPrefix(text, prefix)
+	if !found || len(rest) != secretRandomLength+secretChecksumLength {
+		return false
+	}
+	body := text[:len(text)-secretChecksumLength]
+	sum := secretChecksum([]byte(body))
+	return isBase62(body[len(prefix):]) && string(sum[:]) == text[len(body):]
+}
+
+// secretChecksum returns the CRC-32 (IEEE) of a secret without its checksum, in base62.
+func secretChecksum(body []byte) (digits [secretChecksumLength]byte) {
 	sum := crc32.ChecksumIEEE(body)
-	for i := keyChecksumLength - 1; i >= 0; i-- {
+	for i := secretChecksumLength - 1; i >= 0; i-- {
 		digits[i] = base62[sum%62]
 		sum /= 62
 	}
@@ -77,60 +96,72 @@ func ParseKey(env Environment, credential string) (KeyHash, error) {
 	if len(credential) > MaxCredential {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
 	}
-	prefix, other := env.keyPrefix(), env.other()
-	if strings.HasPrefix(credential, other.keyPrefix()) {
+	if other := env.other(); strings.HasPrefix(credential, other.keyPrefix()) {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "this is a key of the %s environment; this is %s", other, env)
 	}
-	if len(credential) != len(prefix)+keyRandomLength+keyChecksumLength || !strings.HasPrefix(credential, prefix) {
+	if !isSecret(env.keyPrefix(), credential) {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
 	}
-	text := []byte(credential)
-	body := text[:len(text)-keyChecksumLength]
-	if sum := keyChecksum(body); !isBase62(string(body[len(prefix):])) || string(sum[:]) != credential[len(body):] {
-		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
-	}
-	return sha256.Sum256(text), nil
+	return sha256.Sum256([]byte(credential)), nil
 }
 
 // isBase62 reports whether a text has only letters and digits.
 func isBase62(text string) bool { return strings.Trim(text, base62) == "" }
 
-// keyForm matches keys of any environment.
-var keyForm = regexp.MustCompile(fmt.Sprintf("pck_(live|test)_[0-9A-Za-z]{%d}", keyRandomLength+keyChecksumLength))
+// secretForm matches keys of any environment, and tokens of operators.
+var secretForm = regexp.MustCompile(fmt.Sprintf("(pck_(live|test)|pct)_[0-9A-Za-z]{%d}",
+	secretRandomLength+secretChecksumLength))
 
-// KeysIn returns the distinct substrings that look like keys, of any environment, in the
-// order of the text. [ParseKey] checks their checksums.
-func KeysIn(text string) (secrets []Secret) {
+// SecretsIn returns the distinct substrings that look like keys, of any environment, or like tokens
+// of operators, in the order of the text. [ParseKey] and [ParseOperatorToken] check their checksums.
+func SecretsIn(text string) (secrets []Secret) {
 	seen := map[string]bool{}
-	for _, key := range keyForm.FindAllString(text, -1) {
-		if !seen[key] {
-			seen[key] = true
-			secrets = append(secrets, NewSecret(key))
+	for _, secret := range secretForm.FindAllString(text, -1) {
+		if !seen[secret] {
+			seen[secret] = true
+			secrets = append(secrets, NewSecret(secret))
 		}
 	}
 	return secrets
 }
 
-// KeyHashesIn returns the hashes of the keys of an environment that a text contains, such as a leaked
-// file, in the order of the text. rejected is the error for the last text in it that only looks like
-// a key, or is one of another environment; nil if there is none.
-func KeyHashesIn(env Environment, text string) (hashes []KeyHash, rejected *Error) {
-	for _, secret := range KeysIn(text) {
-		hash, err := ParseKey(env, secret.Reveal())
-		if err != nil {
-			rejected = Public(err)
+// LeakedSecrets are the secrets that a text contains, such as a leaked file, in the order of the text.
+type LeakedSecrets struct {
+	Keys   []KeyHash // of keys of an environment
+	Tokens []TokenHash
+	// Rejected is the error for the last text in it that only looks like a secret, or is a key of
+	// another environment; nil if there is none.
+	Rejected *Error
+}
+
+// FindLeaked returns the hashes of the keys of an environment, and of the tokens of operators, that a
+// text contains.
+func FindLeaked(env Environment, text string) (found LeakedSecrets) {
+	for _, secret := range SecretsIn(text) {
+		if strings.HasPrefix(secret.Reveal(), operatorTokenPrefix) {
+			hash, err := ParseOperatorToken(secret.Reveal())
+			if err != nil {
+				found.Rejected = Public(err)
+				continue
+			}
+			found.Tokens = append(found.Tokens, hash)
 			continue
 		}
-		hashes = append(hashes, hash)
+		hash, err := ParseKey(env, secret.Reveal())
+		if err != nil {
+			found.Rejected = Public(err)
+			continue
+		}
+		found.Keys = append(found.Keys, hash)
 	}
-	return hashes, rejected
+	return found
 }
 
 // ParseKeyHint parses the hint of a key. It returns an [Error] with [CodeInvalidField], which
 // does not repeat the text: it may be the key itself.
 func ParseKeyHint(s string) (hint string, err error) {
-	if len(s) != keyHintLength || !isBase62(s) {
-		return "", Errorf(CodeInvalidField, "a hint has %d letters and digits", keyHintLength)
+	if len(s) != hintLength || !isBase62(s) {
+		return "", Errorf(CodeInvalidField, "a hint has %d letters and digits", hintLength)
 	}
 	return s, nil
 }

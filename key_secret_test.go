@@ -144,7 +144,7 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-func TestKeysIn(t *testing.T) {
+func TestSecretsIn(t *testing.T) {
 	random := seeded(3)
 	made := func(env petcat.Environment) string {
 		g, err := petcat.GenerateKey(env, random)
@@ -154,6 +154,7 @@ func TestKeysIn(t *testing.T) {
 		return g.Secret.Reveal()
 	}
 	live, live2, test := made(petcat.Production), made(petcat.Production), made(petcat.Staging)
+	token := generatedToken(t).Secret.Reveal()
 	for _, c := range []struct {
 		name, text string
 		want       []string
@@ -166,11 +167,12 @@ func TestKeysIn(t *testing.T) {
 		},
 		{"adjacent keys", live + live2, []string{live, live2}},
 		{"prefix before a key", "pck_live_" + live, []string{live}},
+		{"a token of an operator", "Bearer " + token, []string{token}},
 		{"truncated", live[:len(live)-1], nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, s := range petcat.KeysIn(c.text) {
+			for _, s := range petcat.SecretsIn(c.text) {
 				got = append(got, s.Reveal())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -180,10 +182,11 @@ func TestKeysIn(t *testing.T) {
 	}
 }
 
-func TestKeyHashesIn(t *testing.T) {
+func TestFindLeaked(t *testing.T) {
 	live, test := generated(t, petcat.Production), generated(t, petcat.Staging)
 	valid, other := live.Secret.Reveal(), test.Secret.Reveal()
 	typo := valid[:len(valid)-6] + "000000"
+	token := generatedToken(t)
 	for _, c := range []struct {
 		name, text string
 		want       []petcat.KeyHash
@@ -197,16 +200,48 @@ func TestKeyHashesIn(t *testing.T) {
 			"of the staging environment",
 		},
 	} {
-		hashes, rejected := petcat.KeyHashesIn(petcat.Production, c.text)
-		if !slices.Equal(hashes, c.want) {
-			t.Errorf("%s: the hashes %x, want %x", c.name, hashes, c.want)
+		found := petcat.FindLeaked(petcat.Production, c.text+" "+token.Secret.Reveal())
+		if !slices.Equal(found.Keys, c.want) {
+			t.Errorf("%s: the keys %x, want %x", c.name, found.Keys, c.want)
 		}
-		message := ""
+		if !slices.Equal(found.Tokens, []petcat.TokenHash{token.Hash}) {
+			t.Errorf("%s: the tokens %x, want %x", c.name, found.Tokens, token.Hash)
+		}
+		rejected, message := found.Rejected, ""
 		if rejected != nil {
 			message = rejected.Message
 		}
 		if (message == "") != (c.rejected == "") || !strings.Contains(message, c.rejected) {
 			t.Errorf("%s: rejected %v, want %q", c.name, rejected, c.rejected)
+		}
+	}
+}
+
+func generatedToken(t *testing.T) petcat.GeneratedOperatorToken {
+	t.Helper()
+	g, err := petcat.GenerateOperatorToken(seeded(4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// TestOperatorToken: the secret of a token has the format of a key's secret, and its checksum.
+func TestOperatorToken(t *testing.T) {
+	g := generatedToken(t)
+	secret := g.Secret.Reveal()
+	if !regexp.MustCompile(`^pct_[0-9A-Za-z]{38}$`).MatchString(secret) || secret[32:36] != g.Hint {
+		t.Errorf("%s with the hint %s", secret, g.Hint)
+	}
+	if hash, err := petcat.ParseOperatorToken(secret); err != nil || hash != g.Hash {
+		t.Errorf("parsed: %x, %v, want %x", hash, err, g.Hash)
+	}
+	for _, wrong := range []string{
+		"", secret[:len(secret)-1], secret + "0", secret[:len(secret)-6] + "000000",
+		"pck_live_" + secret[4:], secret[4:],
+	} {
+		if _, err := petcat.ParseOperatorToken(wrong); petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
+			t.Errorf("ParseOperatorToken(%q): %v, want invalid_api_key", wrong, err)
 		}
 	}
 }

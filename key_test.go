@@ -48,9 +48,12 @@ func TestNewKey(t *testing.T) {
 	}{
 		{"never expires, no label", petcat.KeyTerms{}, ""},
 		{"read-only", petcat.KeyTerms{ReadOnly: true}, ""},
-		{"longest label", petcat.KeyTerms{Label: strings.Repeat("é", 200), ExpiresAt: noon.Add(1)}, ""},
+		{"longest label", petcat.KeyTerms{Label: strings.Repeat("é", 200), ExpiresAt: noon.Add(petcat.MinLife)}, ""},
 		{"label too long", petcat.KeyTerms{Label: strings.Repeat("é", 201)}, petcat.CodeInvalidField},
 		{"label with a line break", petcat.KeyTerms{Label: "a\nb"}, petcat.CodeInvalidField},
+		{"label that ends with a space", petcat.KeyTerms{Label: "a "}, petcat.CodeInvalidField},
+		{"label with an invisible character", petcat.KeyTerms{Label: "a\u200bb"}, petcat.CodeInvalidField},
+		{"expires within a minute", petcat.KeyTerms{ExpiresAt: noon.Add(petcat.MinLife - 1)}, petcat.CodeInvalidField},
 		{"expires now", petcat.KeyTerms{ExpiresAt: noon}, petcat.CodeInvalidField},
 	} {
 		t.Run(c.name, func(t *testing.T) {

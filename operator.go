@@ -67,8 +67,8 @@ type Operator struct {
 
 // OperatorStore keeps operators. Every change commits together with its audit entry.
 type OperatorStore interface {
-	// CreateOperator creates an operator with a sign-in link, which expires after [LinkLife].
-	// It returns an [Error] with [CodeInvalidField] if the name is taken.
+	// CreateOperator creates an operator with a sign-in link, which expires after [LinkLife]; the zero
+	// link means none. It returns an [Error] with [CodeInvalidField] if the name is taken.
 	CreateOperator(
 		ctx context.Context,
 		by Author,

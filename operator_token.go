@@ -2,8 +2,8 @@ package petcat
 
 import (
 	"context"
+	"crypto/sha256"
 	"io"
-	"strings"
 	"time"
 )
 
@@ -16,9 +16,11 @@ type OperatorToken struct {
 	ID        OperatorTokenID
 	Name      OperatorName
 	Role      Role
+	Hint      string // of its secret; see [GeneratedOperatorToken]
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: not revoked
+	UsedAt    time.Time // of the last recorded request; zero: never used
 }
 
 // NewToken is a token of the management API to be created.
@@ -27,6 +29,7 @@ type NewToken struct {
 	Role      Role
 	ExpiresAt time.Time // zero: never
 	Hash      TokenHash // of its secret
+	Hint      string    // of its secret
 }
 
 // String returns the form that the audit log shows, such as "token ci".
@@ -40,31 +43,57 @@ func (t OperatorToken) State(now time.Time) KeyState {
 	return Key{ExpiresAt: t.ExpiresAt, RevokedAt: t.RevokedAt}.State(now)
 }
 
+// TokenTouch is how often the use of a token is recorded.
+const TokenTouch = time.Minute
+
+// Stale reports whether a request at now must be recorded.
+func (t OperatorToken) Stale(now time.Time) bool { return !now.Before(t.UsedAt.Add(TokenTouch)) }
+
 // operatorTokenPrefix is the prefix of all secrets of tokens, by which scanners find them.
 const operatorTokenPrefix = "pct_"
 
-// GenerateOperatorToken makes the secret of a token of the management API.
-func GenerateOperatorToken(random io.Reader) (GeneratedToken, error) {
-	g, err := GenerateToken(random)
-	return GeneratedToken{Secret: NewSecret(operatorTokenPrefix + g.Secret.Reveal()), Hash: g.Hash}, err
+// GeneratedOperatorToken is the secret of a new token of the management API, with the hash and the
+// hint to store.
+type GeneratedOperatorToken struct {
+	Secret Secret
+	Hash   TokenHash
+	Hint   string
+}
+
+// GenerateOperatorToken makes the secret of a token of the management API, which has the format of
+// the secrets of keys.
+func GenerateOperatorToken(random io.Reader) (GeneratedOperatorToken, error) {
+	text, hint, err := generateSecret(operatorTokenPrefix, random)
+	if err != nil {
+		return GeneratedOperatorToken{}, err
+	}
+	return GeneratedOperatorToken{Secret: NewSecret(text), Hash: sha256.Sum256([]byte(text)), Hint: hint}, nil
 }
 
 // ParseOperatorToken returns the hash by which to look up a token of the management API. If the
 // text cannot be a token, it returns an [Error] with [CodeInvalidAPIKey], which never repeats
 // the text.
 func ParseOperatorToken(s string) (TokenHash, error) {
-	text, found := strings.CutPrefix(s, operatorTokenPrefix)
-	hash, err := ParseToken(text)
-	if !found || err != nil {
+	if !isSecret(operatorTokenPrefix, s) {
 		return TokenHash{}, ErrTokenInvalid()
 	}
-	return hash, nil
+	return sha256.Sum256([]byte(s)), nil
 }
 
 // ErrTokenInvalid returns the error for an unknown token of the management API.
 func ErrTokenInvalid() *Error {
 	return Errorf(CodeInvalidAPIKey,
 		"the token is not valid; send the whole token, as it was shown when it was created")
+}
+
+// TokensWithHint returns the tokens with a hint. There are few tokens.
+func TokensWithHint(all []OperatorToken, hint string) (found []OperatorToken) {
+	for _, t := range all {
+		if t.Hint == hint {
+			found = append(found, t)
+		}
+	}
+	return found
 }
 
 // OperatorTokenStore keeps tokens of the management API. Every change commits together with
@@ -77,6 +106,10 @@ type OperatorTokenStore interface {
 	Tokens(ctx context.Context) ([]OperatorToken, error)
 	// FindToken returns a token in any state, or [ErrTokenInvalid].
 	FindToken(ctx context.Context, token TokenHash) (OperatorToken, error)
+	// FindTokens returns the tokens with some hashes, in their order, without those of unknown ones.
+	FindTokens(ctx context.Context, tokens []TokenHash) ([]OperatorToken, error)
+	// TouchToken records that a token was used now.
+	TouchToken(ctx context.Context, id OperatorTokenID) error
 	// RevokeToken permanently revokes the token with a name. It returns an [Error] with
 	// [CodeNotFound] if there is no such token, or if it is already revoked.
 	RevokeToken(ctx context.Context, by Author, name OperatorName) (Result[OperatorToken], error)

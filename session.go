@@ -16,6 +16,8 @@ const (
 	SessionLife = 7 * 24 * time.Hour
 	// CustomerIdle is how long a customer's session lasts without use.
 	CustomerIdle = 30 * 24 * time.Hour
+	// CustomerLife is the maximum lifetime of a customer's session.
+	CustomerLife = 90 * 24 * time.Hour
 	// SessionTouch is how often the use of a session is recorded.
 	SessionTouch = time.Minute
 )
@@ -89,10 +91,11 @@ func (s Session) Subject() Subject { return Subject{Operator: s.Operator, Accoun
 
 // Expired reports whether the session has expired.
 func (s Session) Expired(now time.Time) bool {
+	life, idle := SessionLife, SessionIdle
 	if s.Subject().Realm() == AccountRealm {
-		return !now.Before(s.SeenAt.Add(CustomerIdle))
+		life, idle = CustomerLife, CustomerIdle
 	}
-	return !now.Before(s.CreatedAt.Add(SessionLife)) || !now.Before(s.SeenAt.Add(SessionIdle))
+	return !now.Before(s.CreatedAt.Add(life)) || !now.Before(s.SeenAt.Add(idle))
 }
 
 // Stale reports whether a request at now must be recorded.
@@ -105,6 +108,9 @@ type SessionStore interface {
 	// from now. An operator's new link replaces the previous one; an account may have several. It
 	// returns an [Error] with [CodeNotFound], or [CodeInvalidField] for a closed account.
 	CreateLink(ctx context.Context, by Author, of Subject, link TokenHash) (Result[Link], error)
+	// FindLink returns the subject of a link of the realm that can be used, or an [Error] with
+	// [CodeNotFound].
+	FindLink(ctx context.Context, realm Realm, link TokenHash) (Subject, error)
 	// SignIn consumes a link of the realm and starts a session, together with an audit entry.
 	// It returns an [Error] with [CodeNotFound] if the link is invalid, used or expired.
 	SignIn(ctx context.Context, realm Realm, link, session TokenHash) (Session, error)
@@ -115,7 +121,7 @@ type SessionStore interface {
 	TouchSession(ctx context.Context, session TokenHash) error
 	// SignOut ends a session. It does nothing if there is none.
 	SignOut(ctx context.Context, session TokenHash) error
-	// SignOutEverywhere ends all sessions of a subject, together with an audit entry, and
-	// returns their number, which is 0 if it is replayed.
+	// SignOutEverywhere ends all sessions and unused links of a subject, together with an audit
+	// entry, and returns the number of sessions.
 	SignOutEverywhere(ctx context.Context, by Author, of Subject) (ended Result[int64], err error)
 }

@@ -16,6 +16,9 @@ type textRule struct {
 	maxRunes int    // in characters (Unicode code points)
 	lines    bool   // tabs and line breaks are allowed
 	blank    bool   // may have no visible character
+	// distinct is true if people tell two texts apart by reading them: without invisible characters, and
+	// without white space at the ends.
+	distinct bool
 }
 
 func (r textRule) check(s string) error {
@@ -33,6 +36,16 @@ func (r textRule) check(s string) error {
 		return fail("not be empty")
 	case !r.blank && strings.IndexFunc(s, visible) < 0:
 		return fail("contain something besides white space")
+	}
+	if r.distinct {
+		if strings.TrimSpace(s) != s {
+			return fail("not begin or end with white space")
+		}
+		for _, c := range s {
+			if unicode.Is(unicode.Cf, c) {
+				return fail("not contain invisible characters (found U+%04X)", c)
+			}
+		}
 	}
 	rule := "not contain control characters (found U+%04X)"
 	if r.lines {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// TokenHash is the SHA-256 of a token, which has 160 random bits: a plain hash cannot be
+// TokenHash is the SHA-256 of a token, which has at least 160 random bits: a plain hash cannot be
 // searched and needs no salt.
 type TokenHash [sha256.Size]byte
 

@@ -47,6 +47,7 @@ const (
 	CodeDailyQuotaExceeded    Code = "daily_quota_exceeded"
 	CodeKeyBanned             Code = "key_banned"
 	CodeTooManyFailedAttempts Code = "too_many_failed_attempts"
+	CodeTooManyChanges        Code = "too_many_changes"
 	CodeInternalError         Code = "internal_error"
 	CodeServiceUnavailable    Code = "service_unavailable"
 )

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"crypto/tls"
 	"encoding/binary"
 	"fmt"
@@ -16,6 +17,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	rules "github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 )
 
 // flood is a kind of malicious client: it opens a connection, sends something, and then misbehaves.
@@ -29,7 +33,9 @@ type flood struct {
 	resets   bool   // it resets each connection, and opens a new one
 }
 
-// floods returns all kinds. KEY is replaced by the key of a Free account.
+// floods returns all kinds. KEY is replaced by the key of a Free account, UNKNOWN by a well-formed
+// key that does not exist, COOKIE by the name of the session's cookie, and each NETWORK by another
+// IPv6 network.
 func floods() []flood {
 	const list = "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\n\r\n"
 	const announced = "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\nContent-Length: 1000000\r\n\r\n{"
@@ -37,6 +43,7 @@ func floods() []flood {
 	conditional := strings.TrimSuffix(document, "\r\n") + "If-None-Match: " + strings.Repeat(`"",`, 5000) + "\r\n\r\n"
 	form := names(9000, func(name string) string { return name + "=%22%22%22%22%22&" })
 	post := fmt.Sprintf("POST /account/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", len(form), form)
+	session := "GET /account/ HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE=" + strings.Repeat("a", 32) + "\r\n\r\n"
 	trailer := h2Field("trailer", names(1900, func(name string) string { return name + "," }))
 	headers := names(350, func(name string) string { return h2Field(name, "") })
 	query := "/account/sign-in?" + names(1900, func(name string) string { return name + "&" })
@@ -56,6 +63,9 @@ func floods() []flood {
 		{name: "HTTP/2 tiny headers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", headers, false)},
 		{name: "entity tags", say: strings.Repeat(conditional, 16), reads: true},
 		{name: "forms", say: post},
+		{name: "forms with the cookie's name", say: strings.Replace(post, "\r\n\r\n", "\r\nCookie: COOKIE=x\r\n\r\n", 1)},
+		{name: "unknown sessions", say: strings.Repeat(session, 50), reads: true},
+		{name: "unknown keys from a /48", say: strings.Repeat(strings.Replace(strings.TrimSuffix(list, "\r\n"), "KEY", "UNKNOWN", 1)+"X-Forwarded-For: NETWORK\r\n\r\n", 50), reads: true},
 		{name: "HTTP/2 queries", protocol: "h2", say: h2Hello(0) + h2Requests(8, query, "", false)},
 	}
 }
@@ -69,7 +79,7 @@ func TestHostileFloods(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			place := directory(t)
 			good, free := newKey(t, place, "good", unlimited...), newKey(t, place, "free", "free")
-			flags := []string{"--customer-pages"}
+			flags := []string{"--customer-pages", "--trusted-proxies", "127.0.0.0/8"}
 			if f.protocol != "" {
 				certFile, keyFile := writeCertificate(t, t.TempDir(), "petcat")
 				flags = append(flags, "--tls-cert", certFile, "--tls-key", keyFile)
@@ -81,8 +91,16 @@ func TestHostileFloods(t *testing.T) {
 				n.api = strings.Replace(n.api, "http://", "https://", 1)
 			}
 			n.create(good.Key, "dog").want(t, http.StatusCreated)
+			dataset, _, _ := strings.Cut(strings.Trim(n.list(good.Key).Header.Get("ETag"), `"`), "-")
+			unknown, err := rules.GenerateKey(rules.Production, rand.Reader)
+			must(t, err)
+			f.say = strings.NewReplacer(
+				"UNKNOWN", unknown.Secret.Reveal(),
+				"KEY", free.Key,
+				"COOKIE", pages.CookieName("petcat-account", dataset, false),
+			).Replace(f.say)
 			before := n.metric("go_goroutines")
-			stop, opened := f.open(n, count, free.Key)
+			stop, opened := f.open(n, count)
 			var took []time.Duration
 			for range 100 {
 				begun := time.Now()
@@ -110,7 +128,7 @@ func TestHostileFloods(t *testing.T) {
 
 // open opens count connections, and returns when each was open once. stop closes them. Connections
 // that the server closes are not reopened.
-func (f flood) open(n *node, count int, secret string) (stop func(), opened *atomic.Int64) {
+func (f flood) open(n *node, count int) (stop func(), opened *atomic.Int64) {
 	end, opened := make(chan struct{}), &atomic.Int64{}
 	var group, first sync.WaitGroup
 	turns := make(chan struct{}, 64) // concurrent connection attempts
@@ -121,7 +139,7 @@ func (f flood) open(n *node, count int, secret string) (stop func(), opened *ato
 			defer begun()
 			for again := true; again; again = f.resets {
 				turns <- struct{}{}
-				conn, err := f.connect(n, secret)
+				conn, err := f.connect(n)
 				<-turns
 				begun()
 				if err == nil {
@@ -140,8 +158,20 @@ func (f flood) open(n *node, count int, secret string) (stop func(), opened *ato
 	return func() { close(end); group.Wait() }, opened
 }
 
+// networks numbers the networks of all requests.
+var networks atomic.Uint32
+
+// start returns what is sent at the start.
+func (f flood) start() string {
+	parts := strings.Split(f.say, "NETWORK")
+	for i := range parts[1:] {
+		parts[i] += fmt.Sprintf("2001:db8:%x:%x::1", networks.Load()>>16, networks.Add(1)&0xffff)
+	}
+	return strings.Join(parts, "")
+}
+
 // connect opens a connection and sends the start.
-func (f flood) connect(n *node, secret string) (net.Conn, error) {
+func (f flood) connect(n *node) (net.Conn, error) {
 	_, address, _ := strings.Cut(n.api, "://")
 	conn, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
@@ -157,7 +187,7 @@ func (f flood) connect(n *node, secret string) (net.Conn, error) {
 		}
 		conn = secure
 	}
-	if _, err := io.WriteString(conn, strings.ReplaceAll(f.say, "KEY", secret)); err != nil {
+	if _, err := io.WriteString(conn, f.start()); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}

@@ -60,6 +60,12 @@ serve. The link works once, for 15 minutes. It starts with --public-url, or with
 address of a running server.`,
 		}, withAccount(linkAccount), append(listeners(), "public-url")...),
 		p.managing(&cobra.Command{
+			Use:   "sign-out ACCOUNT",
+			Short: "End all sessions of the customer's page of an account",
+			Long: `End all sessions of the customer's page of an account, and its unused links, for example
+because a session may have been stolen. Keys stay valid: see petcat key revoke.`,
+		}, withAccount(signOutAccount)),
+		p.managing(&cobra.Command{
 			Use:   "rejections ACCOUNT",
 			Short: "Show recent rejected and failed requests of an account",
 			Long: `Show the requests of an account that got 429 or a status of 500 or more in the last 30
@@ -208,6 +214,12 @@ func linkAccount(c *call, a petcat.Account) error {
 			undo:     func() error { return nil }, // the link cannot be used without its token
 		}, err
 	})
+}
+
+func signOutAccount(c *call, a petcat.Account) error {
+	ended, err := c.store.SignOutEverywhere(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID})
+	return c.done(err, record{kv("ended_sessions", ended.Value)},
+		"Sessions of %s that ended: %d. Its unused links ended, too.", accountTitle(a), ended.Value)
 }
 
 func listRejections(c *call, a petcat.Account) error {

@@ -24,7 +24,7 @@ func (p *program) auditCommand() *cobra.Command {
 	list.Flags().String("since", "",
 		"list only entries since this `time`: a duration ago (7d), a day (2026-11-21, from 00:00 UTC), or an "+
 			"instant (RFC 3339)")
-	list.Flags().Uint32("limit", 100, "list at most this number of the newest entries; 0 for all")
+	numberFlag(list, "limit", 100, "list at most this number of the newest entries; 0 for all")
 	verify := p.managing(&cobra.Command{
 		Use:   "verify",
 		Short: "Check that no audit log entry was changed, removed or moved",
@@ -48,8 +48,7 @@ the previous entry.`,
 }
 
 func listAudit(c *call) (err error) {
-	limit, _ := c.cmd.Flags().GetUint32("limit")
-	q := petcat.AuditQuery{Actor: petcat.Actor(c.text("actor")), Newest: int(limit)}
+	q := petcat.AuditQuery{Actor: petcat.Actor(c.text("actor")), Newest: int(c.number("limit"))}
 	if c.given("key") {
 		if q.Key, err = parseKeyID(c.text("key")); err != nil {
 			return err

@@ -142,6 +142,8 @@ is read from stdin.`,
 			if err := c.restore(path, i.Environment); err != nil || c.is("quiet") {
 				return err
 			}
+			c.warn("keys and tokens that were revoked, and operators who were removed, after the backup are back; " +
+				"compare petcat audit list of the old data, and repeat the changes")
 			return c.show(append(c.reportRecord(i, begun), kv("place", place(c.settings))))
 		})
 	})

@@ -283,21 +283,35 @@ func findKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	keys, err := c.keysIn(strings.TrimSpace(text))
+	keys, tokens, err := c.secretsIn(strings.TrimSpace(text))
 	if err != nil {
 		return err
 	}
-	if len(keys) == 0 {
-		return fmt.Errorf(
-			"the text contains no key of this %s deployment, and is no key's hint; list the keys with: petcat key list",
-			c.store.Environment())
+	if len(keys) == 0 && len(tokens) == 0 {
+		return fmt.Errorf("the text contains no key or token of this %s deployment, and is not the hint of one; "+
+			"list the keys with: petcat key list", c.store.Environment())
 	}
-	records, err := c.keyRecords(keys)
+	found, err := c.keyRecords(keys)
 	if err != nil {
 		return err
 	}
-	return c.listKeys(records, "")
+	if c.asJSON {
+		return c.printJSON(record{
+			kv("keys", emptyNotNull(found)),
+			kv("tokens", emptyNotNull(recordsOf(tokens, c.tokenRecord))),
+		})
+	}
+	if len(found) > 0 {
+		err = c.listKeys(found, "")
+	}
+	if err == nil && len(tokens) > 0 {
+		err = c.listTokens(tokens)
+	}
+	return err
 }
+
+// emptyNotNull returns records, which print as [] if there are none.
+func emptyNotNull(r []record) []record { return append([]record{}, r...) }
 
 // leaked returns the text to search. It may wait for a person, so the store is not open yet.
 func (c *call) leaked() (text string, err error) {
@@ -311,11 +325,25 @@ func (c *call) leaked() (text string, err error) {
 	return string(all), err
 }
 
-// keysIn returns the keys that a text contains, or with the text as their hint.
-func (c *call) keysIn(text string) ([]petcat.Key, error) {
+// secretsIn returns the keys and tokens whose secrets a text contains, or with the text as their hint.
+func (c *call) secretsIn(text string) (keys []petcat.Key, tokens []petcat.OperatorToken, err error) {
 	if hint, err := petcat.ParseKeyHint(strings.TrimPrefix(text, "…")); err == nil {
-		return c.store.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
+		return c.withHint(hint)
 	}
-	hashes, _ := petcat.KeyHashesIn(c.store.Environment(), text)
-	return c.store.FindKeys(c.ctx(), hashes)
+	leaked := petcat.FindLeaked(c.store.Environment(), text)
+	if keys, err = c.store.FindKeys(c.ctx(), leaked.Keys); err != nil {
+		return nil, nil, err
+	}
+	tokens, err = c.store.FindTokens(c.ctx(), leaked.Tokens)
+	return keys, tokens, err
+}
+
+// withHint returns the keys and tokens with a hint.
+func (c *call) withHint(hint string) (keys []petcat.Key, tokens []petcat.OperatorToken, err error) {
+	keys, err = c.store.KeyPage(c.ctx(), petcat.KeyQuery{Hint: hint, Limit: petcat.MaxPage})
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := c.store.Tokens(c.ctx())
+	return keys, petcat.TokensWithHint(all, hint), err
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) tokenCommand() *cobra.Command {
@@ -39,15 +40,7 @@ the admin listener. A token is shown once; only a hash of it is stored.`,
 }
 
 func (p *program) tokenRecord(t petcat.OperatorToken) record {
-	return record{
-		kv("id", int64(t.ID)),
-		kv("name", string(t.Name)),
-		kv("role", t.Role),
-		kv("state", t.State(p.now())),
-		kv("created_at", t.CreatedAt),
-		kv("expires_at", t.ExpiresAt),
-		kv("revoked_at", t.RevokedAt),
-	}
+	return representation.Token(t, p.now())
 }
 
 func createToken(c *call, name petcat.OperatorName) error {
@@ -69,6 +62,7 @@ func createToken(c *call, name petcat.OperatorName) error {
 			Role:      role,
 			ExpiresAt: expires,
 			Hash:      token.Hash,
+			Hint:      token.Hint,
 		})
 		t := made.Value
 		return secretive{
@@ -90,7 +84,12 @@ func listTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.list(recordsOf(tokens, c.tokenRecord), "id name role state created_at expires_at",
+	return c.listTokens(tokens)
+}
+
+// listTokens prints tokens, or a hint if there are none.
+func (c *call) listTokens(tokens []petcat.OperatorToken) error {
+	return c.list(recordsOf(tokens, c.tokenRecord), "id name role hint state created_at expires_at last_used_at",
 		"There are no tokens yet; create one with: petcat operator token create NAME --role admin")
 }
 

@@ -29,22 +29,23 @@ func planNames() (names []string) {
 // planFlags adds the flags for the plan and quotas of an account.
 func planFlags(cmd *cobra.Command) {
 	cmd.Flags().String("plan", "", "put the account on this `plan`: free, pro, business or enterprise")
-	cmd.Flags().Int64("per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
-	cmd.Flags().Int64("per-day", 0, "allow this number of requests per day; only for the enterprise plan")
-	cmd.Flags().Int64("max-categories", 0, "let the account store this `number` of categories; only for the enterprise plan")
-	cmd.Flags().Int64("max-bytes", 0, "let its categories take this `number` of bytes; only for the enterprise plan")
+	numberFlag(cmd, "per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
+	numberFlag(cmd, "per-day", 0, "allow this number of requests per day; only for the enterprise plan")
+	numberFlag(cmd, "max-categories", 0, "let the account store this `number` of categories; only for the enterprise plan")
+	numberFlag(cmd, "max-bytes", 0, "let its categories take this `number` of bytes; only for the enterprise plan")
 	complete(cmd, "plan", planNames()...)
 }
 
 // subscription returns a plan with the quotas in the flags.
 func (c *call) subscription(plan string) (petcat.Subscription, error) {
-	flags := c.cmd.Flags()
-	var quota petcat.Quota
-	var storage petcat.Storage
-	quota.PerMinute, _ = flags.GetInt64("per-minute")
-	quota.PerDay, _ = flags.GetInt64("per-day")
-	storage.Categories, _ = flags.GetInt64("max-categories")
-	storage.Bytes, _ = flags.GetInt64("max-bytes")
+	quota := petcat.Quota{
+		PerMinute: c.number("per-minute"),
+		PerDay:    c.number("per-day"),
+	}
+	storage := petcat.Storage{
+		Categories: c.number("max-categories"),
+		Bytes:      c.number("max-bytes"),
+	}
 	s, err := petcat.ParseSubscription(plan, quota, storage)
 	return s, usage(err)
 }

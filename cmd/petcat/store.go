@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -63,7 +64,25 @@ func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
 	if names := config.UnknownVariables(p.environ); len(names) > 0 {
 		p.warn("unknown setting %s; list all settings with: petcat config", strings.Join(names, ", "))
 	}
+	if showsPassword(cmd) {
+		p.warn("all users of this machine can read the password of --database in the list of processes; " +
+			"set PETCAT_DATABASE_FILE to the name of a file with the URL, or PETCAT_DATABASE")
+	}
 	return config.Load(cmd.Flags(), p.environ)
+}
+
+// showsPassword reports whether the argument --database of a command contains a password.
+func showsPassword(cmd *cobra.Command) bool {
+	flag := cmd.Flags().Lookup("database")
+	if flag == nil || !flag.Changed {
+		return false
+	}
+	u, err := url.Parse(flag.Value.String())
+	if err != nil {
+		return strings.Contains(flag.Value.String(), "@")
+	}
+	_, inUser := u.User.Password()
+	return inUser || u.Query().Has("password")
 }
 
 // storeSettings returns the settings of a management command. It rejects a flag with a directory if

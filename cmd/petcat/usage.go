@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ server's last write may be missing, about a second's.`,
 			"UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
 	cmd.Flags().String("to", "", "show periods that begin before this `time`; now by default")
 	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
-	cmd.Flags().Int("top", 0, "show the `N` accounts with the most requests")
+	numberFlag(cmd, "top", 0, "show the `N` accounts with the most requests")
 	cmd.Flags().Lookup("top").NoOptDefVal = "10"
 	cmd.Flags().Bool("rejected", false, "with --top, show the accounts with the most rejected requests")
 	complete(cmd, "by", "day", "hour")
@@ -85,13 +84,13 @@ func (c *call) showTop() error {
 	if len(c.args) == 1 { // --top N means --top=N
 		text = c.args[0]
 	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > petcat.MaxPage {
+	limit, isNumber := petcat.ParseNumber(text)
+	if !isNumber || limit < 1 || limit > petcat.MaxPage {
 		return usageErrorf("--top takes a number from 1 to %d (got %q)", petcat.MaxPage, text)
 	}
 	top, err := c.store.TopAccounts(
 		c.ctx(),
-		petcat.TopQuery{From: q.From, To: q.To, ByRejected: c.is("rejected"), Limit: limit},
+		petcat.TopQuery{From: q.From, To: q.To, ByRejected: c.is("rejected"), Limit: int(limit)},
 	)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -129,9 +131,23 @@ func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 		err := scan(&t.Name, &columns, &t.Key)
 		t.Columns = strings.Split(columns, ", ")
 		tables = append(tables, t)
-		return err
+		return cmp.Or(err, checkNames(append(t.Columns, t.Name)))
 	}, query)
 	return tables, err
+}
+
+// plainName matches the names of all tables and columns of petcat.
+var plainName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// checkNames returns an error for names of tables or columns that petcat never uses: statements are built
+// from the names in a backup, and anybody can make a file.
+func checkNames(names []string) error {
+	for _, name := range names {
+		if !plainName.MatchString(name) {
+			return petcat.Unusablef(nil, "this is no backup of petcat: it has a table or a column with the name %.100q", name)
+		}
+	}
+	return nil
 }
 
 // Fill implements [store.Copy].

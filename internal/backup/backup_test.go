@@ -325,11 +325,15 @@ func TestUnusableFiles(t *testing.T) {
 	good, err := os.ReadFile(path)
 	must(t, err)
 	for name, c := range map[string]struct{ statement, want string }{
-		"unfinished":  {`DROP TABLE checksum`, "it is not a finished backup"},
-		"other file":  {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
-		"fewer rows":  {`DELETE FROM bans`, "bans: the rows have changed since the backup (0 now, 1 then)"},
-		"changed":     {`UPDATE categories SET name = name || '!'`, "categories: the rows have changed since the backup (1 now, 1 then)"},
-		"no table":    {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
+		"unfinished": {`DROP TABLE checksum`, "it is not a finished backup"},
+		"other file": {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
+		"fewer rows": {`DELETE FROM bans`, "bans: the rows have changed since the backup (0 now, 1 then)"},
+		"changed":    {`UPDATE categories SET name = name || '!'`, "categories: the rows have changed since the backup (1 now, 1 then)"},
+		"no table":   {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
+		"SQL in a name": {
+			`CREATE TABLE "categories WHERE 1; DELETE FROM accounts" (id INTEGER)`,
+			`this is no backup of petcat: it has a table or a column with the name "categories WHERE 1; DELETE FROM accounts"`,
+		},
 		"extra table": {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: the rows have changed"},
 		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not have the hash"},
 		"reference":   {`UPDATE pets SET category_id = 99`, "pets: row 1 refers to a row of categories that does not exist"},

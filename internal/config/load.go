@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -13,7 +14,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -317,14 +317,16 @@ func ambiguous(address string) bool {
 func address(value string) (string, error) {
 	_, port, err := net.SplitHostPort(value)
 	if err == nil {
-		_, err = strconv.ParseUint(port, 10, 16)
+		if n, isNumber := petcat.ParseNumber(port); !isNumber || n > math.MaxUint16 {
+			err = errNot
+		}
 	}
 	return value, err
 }
 
 func atLeastOne(value string) (int, error) {
-	n, err := strconv.Atoi(value)
-	return valid(n, err == nil && n > 0)
+	n, isNumber := petcat.ParseNumber(value)
+	return valid(int(n), isNumber && n > 0 && n <= math.MaxInt32)
 }
 
 // size parses a number of bytes with a unit, such as 64MiB, 1GB or 67108864.
@@ -338,11 +340,11 @@ func size(value string) (int64, error) {
 func ParseDuration(value string) (time.Duration, error) {
 	hours := value
 	days, rest, found := strings.Cut(value, "d")
-	if n, err := strconv.ParseUint(days, 10, 32); found && err == nil {
+	if n, isNumber := petcat.ParseNumber(days); found && isNumber && n <= math.MaxInt32 {
 		hours = fmt.Sprintf("%dh%s", 24*n, rest)
 	}
 	d, err := time.ParseDuration(hours)
-	if err != nil || d < 0 {
+	if err != nil || d < 0 || strings.HasPrefix(value, "+") {
 		return 0, fmt.Errorf("must be a duration such as 30s, 24h or 90d (got %q)", value)
 	}
 	return d, nil

@@ -16,7 +16,6 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -131,18 +130,20 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.site.Ser
 // notices returns the notices that are shown after a change.
 func notices() map[string]string {
 	return map[string]string{
-		"account":  "The account was created.",
-		"plan":     "The plan was changed. It applies within a second.",
-		"closed":   "The account was closed, and its keys were revoked.",
-		"disabled": "The key was disabled.",
-		"enabled":  "The key was enabled.",
-		"lifted":   "The ban was lifted.",
-		"category": "The category was created.",
-		"updated":  "The category was changed.",
-		"deleted":  "The category was deleted.",
-		"approved": "The request was approved. The plan applies within a second.",
-		"declined": "The request was declined.",
-		"removed":  "The operator was removed.",
+		"accounts/{account} account":     "The account was created.",
+		"accounts/{account} plan":        "The plan was changed. It applies within a second.",
+		"accounts/{account} closed":      "The account was closed, and its keys were revoked.",
+		"keys/{key} disabled":            "The key was disabled.",
+		"keys/{key} enabled":             "The key was enabled.",
+		"keys/{key} lifted":              "The ban was lifted.",
+		"bans lifted":                    "The ban was lifted.",
+		"categories/{category} category": "The category was created.",
+		"categories/{category} updated":  "The category was changed.",
+		"categories deleted":             "The category was deleted.",
+		"requests approved":              "The request was approved. The plan applies within a second.",
+		"requests declined":              "The request was declined.",
+		"operators removed":              "The operator was removed.",
+		"operators operator":             "The operator was created. On the server, petcat operator link NAME prints their sign-in link.",
 	}
 }
 
@@ -152,8 +153,8 @@ func number(x *pages.Exchange, name, called string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	n, isNumber := petcat.ParseNumber(text)
+	if !isNumber {
 		return 0, petcat.Errorf(petcat.CodeInvalidField,
 			"%s must be a number (got %.50q)", called, text).In(name)
 	}

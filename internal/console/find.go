@@ -1,8 +1,6 @@
 package console
 
 import (
-	"strings"
-
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 )
@@ -12,26 +10,27 @@ type foundView struct {
 	Accounts   []petcat.AccountSummary
 	More       *petcat.AccountSummary // the last one, if there are more
 	Keys       []petcat.Key
+	Tokens     []petcat.OperatorToken
 	Rejections []petcat.Rejection
 	Hint       string // advice if nothing was found
 }
 
 // howToSearch is the advice for a search without a result.
 const howToSearch = "Search finds accounts by id or by the beginning of their name, " +
-	"keys by id, by hint or as a whole, and a recent rejection by its X-Request-Id."
+	"keys by id, keys and tokens by hint or as a whole, and a recent rejection by its X-Request-Id."
 
 // find redirects to an account or key by its id or to a key by its secret, and shows keys by their
 // hint, accounts by the beginning of their name, and rejections by their X-Request-Id. The text may
 // be a secret: it is in the body of a POST, and the page does not repeat it.
 func (c *Console) find(x *pages.Exchange) error {
 	text := x.Value("q")
-	if len(petcat.KeysIn(text)) > 0 {
+	if len(petcat.SecretsIn(text)) > 0 {
 		return c.findLeaked(x, text)
 	}
-	if id, isID := petcat.ParseAccountRef(strings.ToLower(text)); isID {
+	if id, isID := petcat.ParseAccountRef(text); isID {
 		return x.GoTo(accountPath(id), "")
 	}
-	if id, err := petcat.ParseKeyID(strings.ToLower(text)); err == nil {
+	if id, err := petcat.ParseKeyID(text); err == nil {
 		return x.GoTo("keys/"+id.String(), "")
 	}
 	if text == "" {
@@ -41,7 +40,7 @@ func (c *Console) find(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
-	keys, err := c.findByHint(x, text)
+	keys, tokens, err := c.findByHint(x, text)
 	if err != nil {
 		return err
 	}
@@ -57,6 +56,7 @@ func (c *Console) find(x *pages.Exchange) error {
 		Accounts:   accounts,
 		More:       more,
 		Keys:       keys,
+		Tokens:     tokens,
 		Rejections: rejections,
 		Hint:       howToSearch,
 	})
@@ -74,42 +74,55 @@ func (c *Console) findRejection(x *pages.Exchange, requestID string) ([]petcat.R
 	return []petcat.Rejection{r}, nil
 }
 
-// findByHint returns the keys with a hint, none if the text cannot be a hint.
-func (c *Console) findByHint(x *pages.Exchange, text string) ([]petcat.Key, error) {
+// findByHint returns the keys and tokens with a hint, none if the text cannot be a hint.
+func (c *Console) findByHint(
+	x *pages.Exchange, text string,
+) (keys []petcat.Key, tokens []petcat.OperatorToken, err error) {
 	hint, err := petcat.ParseKeyHint(text)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the text is no hint
+		return nil, nil, nil //nolint:nilerr // the text is no hint
 	}
-	return c.Store.KeyPage(x.R.Context(), petcat.KeyQuery{
+	keys, err = c.Store.KeyPage(x.R.Context(), petcat.KeyQuery{
 		Hint:  hint,
 		Limit: pages.Size,
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := c.Store.Tokens(x.R.Context())
+	return keys, petcat.TokensWithHint(all, hint), err
 }
 
 func showFound(x *pages.Exchange, v foundView) error {
 	return x.Render("find", pages.View{Title: "Search", Data: v})
 }
 
-// findLeaked shows the keys whose secrets are in a text.
+// findLeaked shows the keys and tokens whose secrets are in a text.
 func (c *Console) findLeaked(x *pages.Exchange, text string) error {
-	hashes, rejected := petcat.KeyHashesIn(c.Environment, text)
-	keys, err := c.Store.FindKeys(x.R.Context(), hashes)
+	leaked := petcat.FindLeaked(c.Environment, text)
+	keys, err := c.Store.FindKeys(x.R.Context(), leaked.Keys)
 	if err != nil {
 		return err
 	}
-	if len(keys) < len(hashes) {
+	tokens, err := c.Store.FindTokens(x.R.Context(), leaked.Tokens)
+	if err != nil {
+		return err
+	}
+	rejected := leaked.Rejected
+	if len(keys) < len(leaked.Keys) || len(tokens) < len(leaked.Tokens) {
 		rejected = petcat.Errorf(petcat.CodeInvalidAPIKey,
-			"this service never created a key that was pasted")
+			"this service never created a key or token that was pasted")
 	}
 	switch {
 	case rejected != nil:
 		return showFound(x, foundView{
-			Keys: keys,
-			Hint: pages.Sentence(rejected.Message),
+			Keys:   keys,
+			Tokens: tokens,
+			Hint:   pages.Sentence(rejected.Message),
 		})
-	case len(keys) == 1:
+	case len(keys) == 1 && len(tokens) == 0:
 		return x.GoTo("keys/"+keys[0].ID.String(), "")
 	default:
-		return showFound(x, foundView{Keys: keys})
+		return showFound(x, foundView{Keys: keys, Tokens: tokens})
 	}
 }

@@ -38,6 +38,7 @@ func operatorInPath(x *pages.Exchange) (petcat.OperatorName, error) {
 	return petcat.ParseOperatorName(x.R.PathValue("operator"))
 }
 
+// createOperator creates an operator without a link: see createLink.
 func (c *Console) createOperator(x *pages.Exchange) error {
 	name, err := petcat.ParseOperatorName(x.Value("name"))
 	if err != nil {
@@ -47,29 +48,20 @@ func (c *Console) createOperator(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
-	token, err := petcat.GenerateToken(rand.Reader)
-	if err != nil {
-		return err
-	}
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	made, err := c.Store.CreateOperator(x.R.Context(), by, name, role, token.Hash)
+	made, err := c.Store.CreateOperator(x.R.Context(), by, name, role, petcat.TokenHash{})
 	if err != nil {
 		return err
 	}
-	if made.Replayed {
-		return x.GoTo("operators", "repeated")
-	}
-	return c.showLink(x, name, made.Value.LinkExpiresAt, token.Secret)
+	return x.Made("operators", made.Replayed, "operator")
 }
 
-func (c *Console) linkOperator(x *pages.Exchange) error {
-	name, err := operatorInPath(x)
-	if err != nil {
-		return err
-	}
+// createLink shows a link of the signed-in operator. Only the command makes links of others: with one,
+// an operator could sign in under another name.
+func (c *Console) createLink(x *pages.Exchange) error {
 	token, err := petcat.GenerateToken(rand.Reader)
 	if err != nil {
 		return err
@@ -78,7 +70,7 @@ func (c *Console) linkOperator(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
-	of := petcat.Subject{Operator: name}
+	of := x.Session.Subject()
 	made, err := c.Store.CreateLink(x.R.Context(), by, of, token.Hash)
 	if err != nil {
 		return err
@@ -86,28 +78,20 @@ func (c *Console) linkOperator(x *pages.Exchange) error {
 	if made.Replayed {
 		return x.GoTo("operators", "repeated")
 	}
-	return c.showLink(x, name, made.Value.ExpiresAt, token.Secret)
+	return x.Render("new-link", pages.View{
+		Title:   "New link",
+		Section: "operators",
+		Data: linkView{
+			ExpiresAt: made.Value.ExpiresAt,
+			Link:      SignInLink(c.URL, token.Secret),
+		},
+	})
 }
 
 // linkView is a sign-in link, which is shown once.
 type linkView struct {
-	Of        petcat.OperatorName
 	ExpiresAt time.Time
 	Link      string
-}
-
-func (c *Console) showLink(
-	x *pages.Exchange, of petcat.OperatorName, expiresAt time.Time, token petcat.Secret,
-) error {
-	return x.Render("new-link", pages.View{
-		Title:   "Link of " + string(of),
-		Section: "operators",
-		Data: linkView{
-			Of:        of,
-			ExpiresAt: expiresAt,
-			Link:      SignInLink(c.URL, token),
-		},
-	})
 }
 
 func (c *Console) confirmRemove(x *pages.Exchange) error {

@@ -82,7 +82,7 @@ func TestKeys(t *testing.T) {
 	b.Post(
 		"accounts/acct_1/keys", "label", "audits", "expires", "soon", "read_only", "yes").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31",
 		`<details class="create" open>`, `value="audits"`, `name="read_only" value="yes" checked>`) // the input is kept
-	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").Want(http.StatusBadRequest, "must be in the future")
+	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").Want(http.StatusBadRequest, "at least a minute in the future")
 	b.Post(
 		"accounts/acct_1/keys", "expires", "0001-01-01").Want(http.StatusBadRequest, "The day on which it expires must look like 2027-01-31") // the zero time means never
 
@@ -234,7 +234,7 @@ func TestAudit(t *testing.T) {
 	p.Lacks("operator.sign_in")
 	b.Get("audit?before=3").Want(http.StatusOK, "operator.sign_in", "Newest").Lacks("account.create", "Older")
 	b.Get("audit?actor=operator+ada").Want(http.StatusOK, "operator.sign_in").Lacks("account.create")
-	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", "label: \u2068made before\u2069").Lacks("account.create")
+	b.Get("audit?about=key_1").Want(http.StatusOK, "key.create", `<div class="member"><b>label</b>: <bdi>made before</bdi></div>`).Lacks("account.create")
 	b.Get("audit?about=shop+6").Want(http.StatusOK, "key.create", "account.create").Lacks("acct_8")
 	b.Get(
 		"audit?about=nobody").Want(http.StatusBadRequest, "There is no account", `data-field="about"`).Lacks("account.create", "no such entries")
@@ -365,8 +365,8 @@ func TestOnce(t *testing.T) {
 		{"keys/key_3/revoke", nil, done, "keys/key_3"},
 		{"requests/1/approve", []string{"request", "1"}, done, "requests"},
 		{"requests/2/decline", []string{"request", "2"}, done, "requests"},
-		{"operators", []string{"name", "cleo", "role", "viewer"}, shown, "operators"},
-		{"operators/cleo/link", nil, shown, "operators"},
+		{"operators", []string{"name", "cleo", "role", "viewer"}, done, "operators"},
+		{"operators/link", nil, shown, "operators"},
 		{"operators/cleo/remove", nil, done, "operators"},
 		{"categories", []string{"name", "Cats"}, done, "categories/2"},
 		{"categories/1", []string{"version", version, "name", "Hounds"}, done, "categories/1"},
@@ -483,4 +483,29 @@ func TestOverviewOfSeveralNodes(t *testing.T) {
 	s := start(t, func(o *Options) { o.Nodes = func() []petcat.Node { return make([]petcat.Node, 3) } })
 	s.admin().Get(
 		"").Want(http.StatusOK, "in the last hour, on this node", "requests on all 3 nodes, by the hour", "in force, on all nodes")
+}
+
+// TestAuditNoteIsNoMember: the note of a customer cannot look like further members of an entry.
+func TestAuditNoteIsNoMember(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	a := s.Account("acme")
+	request, err := petcat.ParseNewPlanRequest(a.ID, "pro", "thanks\u2069\nplan: business · request: 2")
+	pagetest.Must(t, err)
+	_, err = s.Store.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), request)
+	pagetest.Must(t, err)
+	b.Get("audit").Want(http.StatusOK,
+		"<b>note</b>: <bdi>thanks\u2069 plan: business · request: 2</bdi></div>"+
+			`<div class="member"><b>plan</b>: <bdi>pro</bdi></div>`)
+}
+
+// TestNoticeBelongsToItsPage: a link to a page cannot show the notice of a change of another one.
+func TestNoticeBelongsToItsPage(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	s.Account("acme")
+	b.Get("accounts/acct_1?done=closed").Want(http.StatusOK, "The account was closed")
+	for _, page := range []string{"", "accounts", "audit", "operators", "requests", "nodes"} {
+		b.Get(page + "?done=closed").Want(http.StatusOK).Lacks("The account was closed")
+	}
 }

@@ -1,9 +1,11 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
 
+	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 )
 
@@ -37,16 +39,27 @@ func (c *Console) pages() []pages.Page {
 		{Path: "backups", Show: c.backups},
 		{Path: "sign-out-everywhere", Show: pages.SignOutEverywhere, Method: http.MethodPost},
 		// Not pprof.Cmdline: the arguments may contain a password.
-		{Path: "/debug/pprof/", Show: profile(pprof.Index)},
-		{Path: "/debug/pprof/profile", Show: profile(pprof.Profile)},
-		{Path: "/debug/pprof/symbol", Show: profile(pprof.Symbol)},
-		{Path: "/debug/pprof/trace", Show: profile(pprof.Trace)},
+		{Path: "/debug/pprof/", Show: profile(pprof.Index), Admin: true},
+		{Path: "/debug/pprof/profile", Show: profile(pprof.Profile), Admin: true},
+		{Path: "/debug/pprof/symbol", Show: profile(pprof.Symbol), Admin: true},
+		{Path: "/debug/pprof/trace", Show: profile(pprof.Trace), Admin: true},
 	}
 }
 
-// profile returns the page of a profile.
+// maxProfile is the maximum length of a profile in seconds, as long as a response may take.
+const maxProfile = 30
+
+// profile returns the page of a profile, for admins: profiles slow the node. A garbage collection would
+// stop it.
 func profile(serve http.HandlerFunc) pages.Handler {
 	return func(x *pages.Exchange) error {
+		if x.R.Form.Has("gc") {
+			return petcat.Errorf(petcat.CodeInvalidField, "a profile with gc stops all requests; leave gc out")
+		}
+		seconds := cmp.Or(x.Value("seconds"), "1")
+		if n, isNumber := petcat.ParseNumber(seconds); !isNumber || n < 1 || n > maxProfile {
+			return petcat.Errorf(petcat.CodeInvalidField, "seconds must be from 1 to %d", maxProfile)
+		}
 		serve(x.W, x.R)
 		return nil
 	}
@@ -55,22 +68,68 @@ func profile(serve http.HandlerFunc) pages.Handler {
 // forms returns all forms. Only admins may send them.
 func (c *Console) forms() []pages.Form {
 	return []pages.Form{
-		{Path: "accounts", Change: c.createAccount, Page: c.accounts, Field: "plan"},
-		{Path: "accounts/{account}/plan", Change: c.changePlan, Page: c.account, Field: "plan"},
-		{Path: "accounts/{account}/close", Change: c.closeAccount, Page: c.confirmClose, Field: "typed"},
-		{Path: "accounts/{account}/keys", Change: c.createKey, Page: c.account, Field: "expires"},
-		{Path: "keys/{key}/rotate", Change: c.rotateKey, Page: c.key},
+		{
+			Path:   "accounts",
+			Change: c.createAccount,
+			Page:   c.accounts,
+			Field:  "plan",
+			Fields: []string{"name", "plan", "per_minute", "per_day"},
+		},
+		{
+			Path:   "accounts/{account}/plan",
+			Change: c.changePlan,
+			Page:   c.account,
+			Field:  "plan",
+			Fields: []string{"plan", "per_minute", "per_day"},
+		},
+		{
+			Path:   "accounts/{account}/close",
+			Change: c.closeAccount,
+			Page:   c.confirmClose,
+			Field:  "typed",
+			Fields: []string{"typed"},
+		},
+		{
+			Path:   "accounts/{account}/keys",
+			Change: c.createKey,
+			Page:   c.account,
+			Field:  "expires",
+			Fields: pages.NewKeyFields(),
+		},
+		{Path: "keys/{key}/rotate", Change: c.rotateKey, Page: c.key, Fields: pages.RotateFields()},
 		{Path: "keys/{key}/disable", Change: c.disableKey, Page: c.key},
 		{Path: "keys/{key}/enable", Change: c.enableKey, Page: c.key},
 		{Path: "keys/{key}/revoke", Change: c.revokeKey, Page: c.key},
-		{Path: "bans/{key}/lift", Change: c.liftBan},
-		{Path: "requests/{request}/approve", Change: c.approvePlan, Page: c.requests},
-		{Path: "requests/{request}/decline", Change: c.declinePlan, Page: c.requests},
-		{Path: "operators", Change: c.createOperator, Page: c.operators, Field: "name"},
-		{Path: "operators/{operator}/link", Change: c.linkOperator},
+		{Path: "bans/{key}/lift", Change: c.liftBan, Fields: []string{"from"}},
+		{
+			Path:   "requests/{request}/approve",
+			Change: c.approvePlan,
+			Page:   c.requests,
+			Fields: []string{"request", "per_minute", "per_day"},
+		},
+		{Path: "requests/{request}/decline", Change: c.declinePlan, Page: c.requests, Fields: []string{"request"}},
+		{
+			Path:   "operators",
+			Change: c.createOperator,
+			Page:   c.operators,
+			Field:  "name",
+			Fields: []string{"name", "role"},
+		},
+		{Path: "operators/link", Change: c.createLink},
 		{Path: "operators/{operator}/remove", Change: c.removeOperator},
-		{Path: "categories", Change: c.createCategory, Page: c.categories, Field: "name"},
-		{Path: "categories/{category}", Change: c.updateCategory, Page: c.category},
+		{
+			Path:   "categories",
+			Change: c.createCategory,
+			Page:   c.categories,
+			Field:  "name",
+			Fields: []string{"name", "description"},
+		},
+		{
+			Path:   "categories/{category}",
+			Change: c.updateCategory,
+			Page:   c.category,
+			Fields: []string{"name", "description", "version"},
+		},
 		{Path: "categories/{category}/delete", Change: c.deleteCategory, Page: c.confirmDelete},
 	}
 }

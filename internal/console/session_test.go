@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -29,7 +30,7 @@ func TestSignIn(t *testing.T) {
 	p := b.Post("sign-in", "token", " "+token+"\n")
 	p.WantGoesTo("")
 	session := p.WantCookie(http.Cookie{
-		Name:     "petcat-console-d1",
+		Name:     pages.CookieName("petcat-console", pagetest.Deployment, false),
 		Path:     "/",
 		MaxAge:   7 * 24 * 3600,
 		HttpOnly: true,
@@ -71,8 +72,8 @@ func TestCookies(t *testing.T) {
 		secure     bool
 		name       string
 	}{
-		{deployment: "d2", secure: false, name: "petcat-console-d2"},
-		{deployment: "d1", secure: true, name: "__Host-petcat-console-d1"},
+		{deployment: "d2", secure: false, name: "petcat-console-e788103ee153"},
+		{deployment: "d1", secure: true, name: "__Host-petcat-console-8b53639f152c"},
 	} {
 		s := start(t, func(o *Options) {
 			o.Deployment = c.deployment
@@ -127,7 +128,7 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	t.Run("of sessions", func(t *testing.T) {
 		s := start(t)
 		admin, b := s.admin(), s.Browser()
-		wrong := "petcat-console-d1=" + strings.Repeat("a", 32)
+		wrong := pages.CookieName("petcat-console", pagetest.Deployment, false) + "=" + strings.Repeat("a", 32)
 		for range pagetest.StrangersPerMinute {
 			b.Do(http.MethodGet, "accounts", "", "Cookie", wrong).WantGoesTo("sign-in?done=expired")
 		}
@@ -219,21 +220,27 @@ func TestOperators(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	link := regexp.MustCompile(`https://console.example.com/console/sign-in#([a-z2-7]{32})`)
-	first := link.FindStringSubmatch(b.Post("operators", "name", "cleo", "role", "viewer").Want(http.StatusOK, "It is shown once").Text)
+	b.Post("operators", "name", "cleo", "role", "viewer").WantGoesTo("operators?done=operator")
 	s.WantAudited("operator ada", "operator.create", "operator cleo")
-	second := link.FindStringSubmatch(b.Post("operators/cleo/link").Want(http.StatusOK).Text)
-	if first == nil || second == nil {
-		t.Fatalf("the links are %q and %q", first, second)
+	b.Get("operators?done=operator").Want(http.StatusOK, "petcat operator link NAME prints their sign-in link", "cleo", "New link for yourself")
+
+	// With a link of cleo, ada could act as cleo.
+	before := s.LastAudit()
+	b.Post("operators/cleo/link").Want(http.StatusMethodNotAllowed)
+	if after := s.LastAudit(); after != before {
+		t.Errorf("the audit log has %+v", after)
 	}
-	cleo := s.Browser()
-	cleo.Post("sign-in", "token", first[1]).Want(http.StatusForbidden)
-	cleo.Post("sign-in", "token", second[1]).WantGoesTo("")
+	own := link.FindStringSubmatch(b.Post("operators/link").Want(http.StatusOK, "It is shown once").Text)
+	if own == nil {
+		t.Fatal("ada got no link for herself")
+	}
+	s.Browser().Post("sign-in", "token", own[1]).WantGoesTo("")
+	cleo := s.signIn("cleo", petcat.RoleViewer)
 	b.Post("operators", "name", "Cleo!", "role", "viewer").Want(http.StatusBadRequest, `data-field="name">An operator's name has`)
 	b.Get("operators").Want(http.StatusOK, "cleo", "viewer", "There are no tokens.")
 	b.Get("operators/cleo/remove").Want(http.StatusOK, "Remove the operator cleo?")
 	b.Post("operators/cleo/remove").WantGoesTo("operators?done=removed")
 	cleo.Get("").WantGoesTo("sign-in?done=expired")
-	b.Post("operators/cleo/link").Want(http.StatusNotFound)
 	b.Get("backups").Want(http.StatusOK, "/backups/petcat-1", "14 Mar 2027, 12:00:18", "1.5 MB")
 }
 
@@ -301,4 +308,48 @@ func TestViewer(t *testing.T) {
 	if again != k {
 		t.Errorf("the key is %+v", again)
 	}
+}
+
+// TestProfiles: only admins get profiles, and none that stop the node or run longer than a response may.
+func TestProfiles(t *testing.T) {
+	s := start(t)
+	viewer := s.viewer()
+	admin := s.admin()
+	for _, path := range []string{"", "heap", "profile?seconds=1", "symbol", "trace?seconds=1"} {
+		viewer.Get("/debug/pprof/"+path).Want(http.StatusForbidden, "viewer")
+	}
+	admin.Get("/debug/pprof/heap?debug=1").Want(http.StatusOK, "heap profile")
+	admin.Get("/debug/pprof/heap?gc=1").Want(http.StatusBadRequest, "leave gc out")
+	for _, seconds := range []string{"31", "0", "-1", "1e9", "x"} {
+		admin.Get("/debug/pprof/profile?seconds="+seconds).Want(http.StatusBadRequest, "Seconds must be from 1 to 30")
+	}
+}
+
+// TestUnstorableText: text that PostgreSQL cannot store is rejected before any query, in every path, query and
+// form.
+func TestUnstorableText(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	c := &Console{}
+	parameter := regexp.MustCompile(`\{\w+\}`)
+	request := func(method, path string) {
+		path = strings.TrimSuffix(path, "{$}")
+		for _, bad := range []string{"%00", "%ff"} {
+			b.Do(method, path+"?q=a"+bad, "").Want(http.StatusBadRequest, "not valid UTF-8")
+			if parameter.MatchString(path) {
+				b.Do(method, parameter.ReplaceAllString(path, "a"+bad), "").Want(http.StatusBadRequest, "not valid UTF-8")
+			}
+			if method == http.MethodPost {
+				b.Do(method, parameter.ReplaceAllString(path, "acct_1"), "name=a"+bad).Want(http.StatusBadRequest, "not valid UTF-8")
+			}
+		}
+	}
+	for _, p := range c.pages() {
+		request(cmp.Or(p.Method, http.MethodGet), p.Path)
+	}
+	for _, f := range c.forms() {
+		request(http.MethodPost, f.Path)
+	}
+	request(http.MethodPost, "sign-in")
+	request(http.MethodPost, "sign-out")
 }

@@ -64,6 +64,7 @@ type Store interface {
 		ctx context.Context, by petcat.Author, name petcat.OperatorName,
 	) (petcat.Result[petcat.OperatorName], error)
 	Tokens(ctx context.Context) ([]petcat.OperatorToken, error)
+	FindTokens(ctx context.Context, tokens []petcat.TokenHash) ([]petcat.OperatorToken, error)
 	EachAuditEntry(
 		ctx context.Context, q petcat.AuditQuery, fn func(petcat.AuditEntry) error,
 	) error

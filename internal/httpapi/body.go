@@ -37,7 +37,7 @@ func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte
 		if err := e.checkMediaType(mediaTypes); err != nil {
 			return err
 		}
-		defer func() { s.bodies.release(e.caller.Account, e.bodyTaken) }()
+		defer func() { s.bodies.Release(e.caller.Account, e.bodyTaken) }()
 		body, err := s.readBody(e)
 		if err != nil {
 			return err
@@ -97,7 +97,7 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 			// One byte over the maximum, for the read that returns io.EOF.
 			size := min(2*cap(body), maxBody+1)
 			more := int64(size - cap(body))
-			if !s.bodies.take(e.caller.Account, more) {
+			if !s.bodies.Take(e.caller.Account, more) {
 				return nil, petcat.Errorf(petcat.CodeServiceUnavailable,
 					"too many large request bodies are in flight; retry later")
 			}

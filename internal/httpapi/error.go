@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strconv"
 
@@ -13,16 +11,10 @@ import (
 // pause is the Retry-After in seconds for errors with a short cause.
 const pause = 1
 
-// statusGone is recorded if the client disconnected before the response, as in nginx. It is never
-// sent.
-const statusGone = 499
-
 // respondError sends the contract's Error object for err. It logs err if the service failed.
 func (s *Server) respondError(e *exchange, err error) {
 	public := petcat.Public(err)
-	gone := errors.Is(err, context.Canceled) &&
-		e.r.Context().Err() != nil &&
-		web.StatusOf(public.Code) >= http.StatusInternalServerError
+	gone := web.IsGone(e.r, err) && web.StatusOf(public.Code) >= http.StatusInternalServerError
 	if gone {
 		// Only a client that closed only its sending side can receive this.
 		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
@@ -49,6 +41,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	case status == http.StatusServiceUnavailable, public.Code == petcat.CodeIdempotencyInProgress:
 		e.retryAfter = max(e.retryAfter, pause)
 	}
+	e.retryAfter = max(e.retryAfter, public.RetrySeconds())
 	if public.Field != "" {
 		e.set("X-Error-Field", public.Field)
 	}
@@ -58,7 +51,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	e.sendJSON(status, web.ErrorBody(public, status))
 	if gone {
 		// The log and the metrics do not count it as a server error.
-		e.Status = statusGone
+		e.Status = web.StatusGone
 	}
 }
 

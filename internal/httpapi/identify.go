@@ -3,12 +3,12 @@ package httpapi
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/keyring"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // identify finds the caller by its key. Without a valid key, it stores the error for limit.
@@ -18,8 +18,8 @@ func (s *Server) identify(next handler) handler {
 		if err == nil {
 			e.caller, err = s.options.Keyring.Identify(credential, e.start)
 		}
-		if errors.Is(err, keyring.ErrUnknown) && !s.hasFailedTooOften(e) {
-			e.caller, err = s.options.Keyring.IdentifyNew(e.r.Context(), credential, e.start)
+		if errors.Is(err, keyring.ErrUnknown) {
+			e.caller, err = s.identifyNew(e, credential)
 		}
 		if err != nil {
 			e.caller, e.authError = nil, err
@@ -28,19 +28,21 @@ func (s *Server) identify(next handler) handler {
 	}
 }
 
-// hasFailedTooOften reports whether the client's address has used up its failed attempts. Its unknown
-// keys are then rejected at once.
-func (s *Server) hasFailedTooOften(e *exchange) bool {
-	return s.options.Failures.Peek(clientnet.Of(e.clientAddress())).Minute.Remaining() <= 0
+// identifyNew finds the caller with a key that is not in memory. Another node may have created it a
+// moment ago.
+func (s *Server) identifyNew(e *exchange, credential string) (caller *keyring.Caller, err error) {
+	err = s.options.Door.LookUp(e.r.Context(), clientnet.Of(e.clientAddress()), func() (err error) {
+		caller, err = s.options.Keyring.IdentifyNew(e.r.Context(), credential, e.start)
+		return err
+	})
+	return caller, err
 }
 
 // bearer returns the credential in the Authorization header (RFC 6750, section 2.1). It rejects
 // credentials in the URL, because logs contain URLs.
 func bearer(r *http.Request) (string, error) {
-	if hasKey(r.URL) {
-		return "", petcat.Errorf(petcat.CodeInvalidAPIKey,
-			"an API key must not be in the URL, where logs keep it: "+
-				"send Authorization: Bearer <API_KEY>, and replace this key")
+	if web.HasSecret(r.URL) {
+		return "", errKeyInURL()
 	}
 	values := r.Header["Authorization"]
 	switch {
@@ -72,13 +74,10 @@ func bearer(r *http.Request) (string, error) {
 	return credential, nil
 }
 
-// hasKey reports whether a URL contains a whole key. A part of one may be a name.
-func hasKey(u *url.URL) bool {
-	query, err := url.QueryUnescape(u.RawQuery)
-	if err != nil {
-		query = u.RawQuery
-	}
-	return len(petcat.KeysIn(u.Path)) > 0 || len(petcat.KeysIn(query)) > 0
+func errKeyInURL() error {
+	return petcat.Errorf(petcat.CodeInvalidAPIKey,
+		"an API key must not be in the URL, where logs keep it: "+
+			"send Authorization: Bearer <API_KEY>, and replace this key")
 }
 
 // challenge returns the WWW-Authenticate header for a code. It contains the error attribute only if

@@ -72,7 +72,7 @@ func (s *Server) rejectUnauthenticated(e *exchange) error {
 	if code == petcat.CodeMissingAPIKey || web.StatusOf(code) != http.StatusUnauthorized {
 		return e.authError
 	}
-	d := s.options.Failures.Take(clientnet.Of(e.clientAddress()))
+	d := s.options.Door.Fail(clientnet.Of(e.clientAddress()))
 	e.setBucketLimits(s.addressPolicy, d)
 	if d.Rejected {
 		e.retryAfter = d.RetryAfter
@@ -228,7 +228,7 @@ func (e *exchange) setBucketLimits(p *policy, d ratelimit.BucketDecision) {
 // unavailable, they show the minute quota with 0 remaining. Without a caller, they show the
 // remaining failed attempts of the client's address.
 func (e *exchange) setOtherLimits() {
-	d := e.server.options.Failures.Peek(clientnet.Of(e.clientAddress()))
+	d := e.server.options.Door.State(clientnet.Of(e.clientAddress()))
 	if e.caller == nil {
 		e.setBucketLimits(e.server.addressPolicy, d)
 		return

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"regexp"
 	"runtime/debug"
-	"strconv"
 
+	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/keyring"
@@ -22,6 +21,7 @@ type Record struct {
 	API           bool               // under /v1
 	Decision      ratelimit.Decision // on the charge; zero if the limiter was not called
 	RequestHeader http.Header
+	Remote        string // the address of the connection
 }
 
 // exchange is one request and its response. It is pooled, which makes a list of ten categories
@@ -57,6 +57,9 @@ type exchange struct {
 
 func (e *exchange) Header() http.Header { return e.w.Header() }
 
+// SetCode records the code of an error that a page or a document sends; see [web.SetCode].
+func (e *exchange) SetCode(code petcat.Code) { e.Code = code }
+
 // set sets a header. The values of one response share an array.
 func (e *exchange) set(name, value string) {
 	e.values = append(e.values, value)
@@ -83,8 +86,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	e := s.exchanges.Get().(*exchange)
 	*e = exchange{}
 	e.server, e.w, e.r, e.start = s, w, r, s.options.Clock.Read()
-	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestID(r)
-	e.RequestHeader = r.Header
+	e.Method, e.Path, e.At, e.RequestID = r.Method, r.URL.Path, e.start.Time(), s.requestIDs.Of(r, s.isTrusted(r))
+	e.RequestHeader, e.Remote = r.Header, r.RemoteAddr
 	e.values = make([]string, 0, 6) // a list has no more
 	e.set("X-Request-Id", e.RequestID)
 	if len(r.TransferEncoding) > 0 {
@@ -95,17 +98,9 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	return e
 }
 
-var validRequestID = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,128}$`)
-
-// requestID returns the request id of a trusted proxy, or a new one: a random prefix of the process
-// and a number.
-func (s *Server) requestID(r *http.Request) string {
-	id := r.Header["X-Request-Id"]
-	if len(id) > 0 && s.options.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr)) &&
-		validRequestID.MatchString(id[0]) {
-		return id[0]
-	}
-	return s.instance + strconv.FormatUint(s.requests.Add(1), 36)
+// isTrusted reports whether a trusted proxy forwarded a request.
+func (s *Server) isTrusted(r *http.Request) bool {
+	return s.options.TrustedProxies.Contain(clientnet.Remote(r.RemoteAddr))
 }
 
 // record sends the error of the later steps, if any, and passes the record to Observe.

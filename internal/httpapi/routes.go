@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // basePath is the path prefix of the API, which contains its version.
@@ -54,6 +55,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // document serves the customer's pages and the documents. Other paths outside /v1 are 404.
 func (s *Server) document(e *exchange) error {
+	if web.HasSecret(e.r.URL) {
+		return errKeyInURL()
+	}
 	if s.options.Account != nil && (e.Path == "/account" || strings.HasPrefix(e.Path, "/account/")) {
 		e.setOtherLimits()
 		s.options.Account.ServeHTTP(e, e.r)

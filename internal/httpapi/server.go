@@ -14,7 +14,6 @@ package httpapi
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -28,6 +27,7 @@ import (
 	"github.com/petcat-api/petcat/internal/keyring"
 	"github.com/petcat-api/petcat/internal/logging"
 	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 type categoryList interface {
@@ -68,14 +68,14 @@ type limiter interface {
 
 // Options for a [Server]. All fields are required unless their comment says otherwise.
 type Options struct {
-	Catalog  categoryList
-	Store    Store
-	Keyring  identifier
-	Limiter  limiter
-	Failures *ratelimit.Bucket[clientnet.Net]
-	Peeks    *ratelimit.Bucket[petcat.AccountID]
-	Clock    clock.Clock
-	Logger   *slog.Logger // for failures of the service
+	Catalog categoryList
+	Store   Store
+	Keyring identifier
+	Limiter limiter
+	Door    *ratelimit.Door[clientnet.Net] // of API keys
+	Peeks   *ratelimit.Bucket[petcat.AccountID]
+	Clock   clock.Clock
+	Logger  *slog.Logger // for failures of the service
 	// Observe is called once for every request, including those for documents, after the
 	// response is written. The record is reused afterwards; copy it to keep it.
 	Observe func(*Record)
@@ -89,7 +89,7 @@ type Options struct {
 	// Optional.
 	Account http.Handler
 	// BodyBytes limits the memory of all request bodies in flight, without the first 4 KiB of each;
-	// 64 MiB by default. An account may use an eighth. A body over a limit gets 503.
+	// 64 MiB by default. An account may use an eighth; see [web.Memory]. A body over a limit gets 503.
 	BodyBytes int64
 	// PublicURL is the origin that clients use. If it is "", links are paths.
 	PublicURL string
@@ -108,15 +108,14 @@ type Server struct {
 	api, outside handler
 	routes       map[string]*route // by path below /v1; {} is a parameter at the end
 
-	bodies        *bodyMemory // of BodyBytes
+	bodies        *web.Memory[petcat.AccountID] // of BodyBytes
 	exchanges     sync.Pool
 	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
 	date          atomic.Pointer[date]
 	addressPolicy *policy // for callers without a valid key
 	usagePolicy   *policy // for accounts that request their usage too often
 
-	instance    string // the prefix of this process's request ids
-	requests    atomic.Uint64
+	requestIDs  *web.RequestIDs
 	outageLines logging.Seldom // of requests that got 503
 }
 
@@ -125,10 +124,10 @@ func New(o Options) *Server {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 64<<20)
 	s := &Server{
 		options:       o,
-		bodies:        newBodyMemory(o.BodyBytes),
-		addressPolicy: newBucketPolicy("address", o.Failures.Limit()),
+		bodies:        web.NewMemory[petcat.AccountID](o.BodyBytes),
+		addressPolicy: newBucketPolicy("address", o.Door.Limit()),
 		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
-		instance:      rand.Text()[:8] + "-",
+		requestIDs:    web.NewRequestIDs(),
 	}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.route()

@@ -186,11 +186,10 @@ func (f *file) addRecord(c columns, record []string, line int) {
 		if column < 0 {
 			return ""
 		}
-		text, quoted := strings.CutPrefix(record[column], "'")
-		if !quoted || f.raw || !guarded(text) {
+		if f.raw {
 			return record[column]
 		}
-		return text
+		return unguard(record[column])
 	}
 	row.ID, row.Name, row.Description = strings.TrimSpace(cell(c.id)), cell(c.name), cell(c.description)
 	if !utf8.ValidString(row.Name) || !utf8.ValidString(row.Description) {

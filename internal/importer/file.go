@@ -6,7 +6,8 @@
 // stop the reading. The service validates names and descriptions.
 //
 // Spreadsheets execute cells that look like a formula, and any customer may write categories. So
-// in CSV, an apostrophe precedes such a cell; reading removes it.
+// in CSV, an apostrophe precedes such a cell, and such a part of a cell after a separator; reading
+// removes it.
 //
 // An import stores no state: the list of the service shows which rows exist. So it can be
 // interrupted and run again at any time. Two concurrent imports of one file do not see each
@@ -148,10 +149,45 @@ func checkEncoding(text []byte) error {
 // errNotUTF8 is the error for other encodings.
 var errNotUTF8 = errors.New("the text is not in UTF-8; " + saveAs)
 
-// guarded reports whether a cell looks like a formula, with or without apostrophes.
-func guarded(cell string) bool {
-	cell = strings.TrimLeft(cell, "'")
-	return cell != "" && strings.ContainsRune("=+@\t\r-", rune(cell[0]))
+// The characters that begin a formula, as OWASP lists them, and those that separate cells: with another
+// list separator than the comma, a spreadsheet splits a cell of ours.
+const (
+	formulas   = "=+-@＝＋－＠"
+	blanks     = "\t\r\n" // spreadsheets skip them before a formula
+	separators = ";," + blanks
+)
+
+// guard adds an apostrophe before each part of a cell that looks like a formula, with or without
+// apostrophes.
+func guard(cell string) string {
+	return eachPart(cell, func(part string) string { return "'" + part })
+}
+
+// unguard removes the apostrophes of guard.
+func unguard(cell string) string {
+	return eachPart(cell, func(part string) string { return strings.TrimPrefix(part, "'") })
+}
+
+// eachPart replaces the parts of a cell that look like a formula, with or without apostrophes. A part
+// begins at the start of the cell, and after each separator.
+func eachPart(cell string, replace func(part string) string) string {
+	var b strings.Builder
+	risky := formulas + blanks // at the start of the cell
+	for {
+		end := strings.IndexAny(cell, separators) + 1
+		if end == 0 {
+			end = len(cell)
+		}
+		part := cell[:end]
+		if text := strings.TrimLeft(part, "'"); strings.IndexAny(text, risky) == 0 {
+			part = replace(part)
+		}
+		b.WriteString(part)
+		if cell = cell[end:]; cell == "" {
+			return b.String()
+		}
+		risky = formulas
+	}
 }
 
 // Write writes a list in a format, and calls written after each category. raw adds no apostrophes
@@ -163,10 +199,10 @@ func Write(w io.Writer, f Format, list iter.Seq2[client.Category, error], raw bo
 	_, _ = out.WriteString(begin) // Flush has the same error
 	separator := ""
 	cell := func(text string) string {
-		if !raw && guarded(text) {
-			return "'" + text
+		if raw {
+			return text
 		}
-		return text
+		return guard(text)
 	}
 	for c, err := range list {
 		if err != nil {

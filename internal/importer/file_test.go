@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"encoding/csv"
 	"errors"
 	"io"
 	"iter"
@@ -180,7 +181,7 @@ func wantRoundTrip(t *testing.T, list []client.Category) {
 
 func TestRoundTrip(t *testing.T) {
 	var list []client.Category
-	for _, text := range []string{"a\r\nb", "a\rb", "\r", "\n", "\r\n", "a\n", "a\r", `"`, `""`, `a"b`, `"a"`, "=1+1", "\ufeffa", " a ", "a,b", ",", `\.`, `\`, "\u2028", "\t", "id", "null", "'", "'a", "'=1", "''-", "@x", "-1", "+", "''", "="} {
+	for _, text := range []string{"a\r\nb", "a\rb", "\r", "\n", "\r\n", "a\n", "a\r", `"`, `""`, `a"b`, `"a"`, "=1+1", "\ufeffa", " a ", "a,b", ",", `\.`, `\`, "\u2028", "\t", "id", "null", "'", "'a", "'=1", "''-", "@x", "-1", "+", "''", "=", "x;@SUM(1)", ";=1", ";'=1", "a,-b\t+c\n=d", "\n=1", "＝1", "a;＠b", "'\t=1", ";;'", ";'';=", "é;＋"} {
 		list = append(list, client.Category{ID: 1, Name: text}, client.Category{ID: 1, Name: "a", Description: text})
 	}
 	wantRoundTrip(t, list)
@@ -228,4 +229,42 @@ func FuzzRead(f *testing.F) {
 		}
 		wantRoundTrip(t, list)
 	})
+}
+
+// TestEveryFormulaIsGuarded: a spreadsheet with any list separator sees no cell of an export as a formula.
+func TestEveryFormulaIsGuarded(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1":          "'=1",
+		"x;@SUM(1)":   "x;'@SUM(1)",
+		";=HYPERLINK": ";'=HYPERLINK",
+		"x\t+1":       "x\t'+1",
+		"x,-1":        "x,'-1",
+		"x\n=1":       "x\n'=1",
+		"\n=1":        "'\n'=1",
+		"\r=1":        "'\r'=1",
+		"\tx":         "'\tx",
+		"＝1":          "'＝1",
+		"a;＋1":        "a;'＋1",
+		"－1":          "'－1",
+		"＠a":          "'＠a",
+		"x;'=1":       "x;''=1",
+		"it's, a-b=c": "it's, a-b=c",
+		"":            "",
+	} {
+		var list strings.Builder
+		row := func(yield func(client.Category, error) bool) {
+			yield(client.Category{ID: 1, Name: "x", Description: text}, nil)
+		}
+		if err := importer.Write(&list, importer.CSV, row, false, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		read, err := csv.NewReader(strings.NewReader(list.String())).ReadAll()
+		if err != nil || len(read) != 2 {
+			t.Fatalf("%q: %v", list.String(), err)
+		}
+		got := strings.ReplaceAll(list.String(), `""`, `"`)
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is written as %q, want %q", text, got, want)
+		}
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,10 +39,11 @@ type Log struct {
 	// Always logs to the same place, but ignores the minimum level.
 	Always *slog.Logger
 
-	buffer *buffer
-	style  style
-	level  *slog.LevelVar
-	node   *atomic.Pointer[string]
+	buffer   *buffer
+	style    style
+	level    *slog.LevelVar
+	node     *atomic.Pointer[string]
+	rejected atomic.Int64 // the last second with a line about too many failed attempts
 }
 
 // New returns a log that writes to w.
@@ -222,7 +224,8 @@ type Access struct {
 	At        time.Time
 	RequestID string
 	Method    string
-	Path      string // without the query, which may contain secrets
+	Path      string // without the query, which may contain secrets; "" on the admin listener
+	Route     string // the pattern of the path; "" on the API listener
 	// Operation is the requested operation, even if the request was rejected; "" for none.
 	Operation petcat.OperationID
 	// Deprecated is true if the operation is deprecated. The line shows the operator which
@@ -232,18 +235,30 @@ type Access struct {
 	Code       petcat.Code      // "" unless the response is an error
 	Account    petcat.AccountID // 0 without a valid key
 	Key        petcat.KeyID
-	Address    netip.Addr // of the client
+	Actor      petcat.Actor // the operator or token, "" for none
+	Address    netip.Addr   // of the client
 	Duration   time.Duration
 	Bytes      int64 // written of the response body
 }
 
-// Access logs a request. It does not use slog's handler, which takes several times as long.
+// Access logs a request. It does not use slog's handler, which takes several times as long. Of the
+// requests of addresses with too many failed attempts, it logs one a second, so that strangers cannot
+// push other lines out of a log of limited size. The metrics count all.
 func (l *Log) Access(a *Access) {
+	if a.Code == petcat.CodeTooManyFailedAttempts && !l.firstOfSecond(a.At) {
+		return
+	}
 	if l.Level() <= slog.LevelInfo {
 		l.buffer.add(func(lines []byte) []byte {
 			return a.append(&line{b: lines, style: l.style}, l.node.Load())
 		})
 	}
+}
+
+// firstOfSecond reports whether no earlier call had a time in the same second.
+func (l *Log) firstOfSecond(at time.Time) bool {
+	second := at.Unix()
+	return l.rejected.Swap(second) != second
 }
 
 func (a *Access) append(l *line, node *string) []byte {
@@ -252,6 +267,7 @@ func (a *Access) append(l *line, node *string) []byte {
 	l.add(l.head, a.RequestID, l.quote)
 	l.text("method", sanitize(a.Method))
 	l.text("path", sanitize(a.Path))
+	l.text("route", a.Route)
 	l.text("operation", string(a.Operation))
 	if a.Deprecated {
 		l.add(l.before, "deprecated", l.after, "true")
@@ -261,6 +277,9 @@ func (a *Access) append(l *line, node *string) []byte {
 	if a.Account != 0 {
 		l.text("account", a.Account.String())
 		l.text("key", a.Key.String())
+	}
+	if kind, name, found := strings.Cut(string(a.Actor), " "); found { // such as "token ci"
+		l.text(kind, name)
 	}
 	l.add(l.before, "address", l.after, l.quote)
 	l.b = a.Address.AppendTo(l.b)

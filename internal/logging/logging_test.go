@@ -1,6 +1,7 @@
 package logging_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -225,5 +226,24 @@ func BenchmarkAccess(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		log.Access(a)
+	}
+}
+
+// TestStrangersCannotFloodTheLog: of the requests of addresses with too many failed attempts, one a second is
+// logged.
+func TestStrangersCannotFloodTheLog(t *testing.T) {
+	var out bytes.Buffer
+	l := logging.New(&out, slog.LevelInfo, logging.Text)
+	at := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
+	for i := range 30 { // ten a second
+		l.Access(&logging.Access{At: at.Add(time.Duration(i) * 100 * time.Millisecond), Status: 429, Code: petcat.CodeTooManyFailedAttempts})
+		l.Access(&logging.Access{At: at, Status: 429, Code: petcat.CodeRateLimitExceeded}) // of a caller with a key
+	}
+	l.Flush()
+	if n := strings.Count(out.String(), "too_many_failed_attempts"); n != 3 {
+		t.Errorf("%d lines of strangers in 3 seconds, want 3", n)
+	}
+	if n := strings.Count(out.String(), "rate_limit_exceeded"); n != 30 {
+		t.Errorf("%d lines of callers, want 30", n)
 	}
 }

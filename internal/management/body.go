@@ -1,12 +1,16 @@
 package management
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // maxBody is the maximum size of a body in bytes. No valid body comes close.
@@ -21,11 +25,31 @@ func (c *call) read(into any) error {
 	if media != "" && !strings.HasPrefix(media, "application/json") {
 		return petcat.Errorf(petcat.CodeUnsupportedMediaType, "send the body as application/json")
 	}
-	body := http.MaxBytesReader(c.w, c.r.Body, maxBody)
-	if err := json.UnmarshalRead(body, into); err != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
 		return petcat.Errorf(petcat.CodeInvalidBody,
 			"the body must be a JSON object of at most %d bytes whose members are as /admin/docs says",
 			maxBody).WithCause(err)
 	}
-	return nil
+	return checkStrings(body)
+}
+
+// checkStrings is [web.CheckText] for all strings of a valid JSON text.
+func checkStrings(text []byte) error {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	for {
+		token, err := decoder.ReadToken()
+		if err != nil { // the end
+			return nil //nolint:nilerr // the text is valid
+		}
+		if token.Kind() != '"' {
+			continue
+		}
+		if err := web.CheckText(token.String()); err != nil {
+			return err
+		}
+	}
 }

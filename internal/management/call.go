@@ -85,11 +85,16 @@ func (c *call) created(path string, value any) error {
 
 // answerAll sends 200 with a list.
 func answerAll[T any](c *call, entries []T) error {
+	return c.send(http.StatusOK, recordsOf(c, entries))
+}
+
+// recordsOf returns the records of domain values.
+func recordsOf[T any](c *call, entries []T) []any {
 	all := make([]any, len(entries))
 	for i, entry := range entries {
 		all[i] = representation.Of(entry, c.now)
 	}
-	return c.send(http.StatusOK, all)
+	return all
 }
 
 // send sends a status and a value as JSON.
@@ -106,19 +111,22 @@ func (c *call) send(status int, value any) error {
 	return nil
 }
 
-// sendError sends an error, and logs it if it is a failure of the service and the client is still there.
+// sendError sends an error, and logs it if it is a failure of the service. It does neither if the client has left.
 func (a *API) sendError(c *call, err error) {
 	public := petcat.Public(err)
-	attrs := []any{"method", c.r.Method, "path", c.r.URL.Path, "error", err}
-	switch gone := c.ctx().Err() != nil; public.Code {
+	if web.IsGone(c.r, err) && web.StatusOf(public.Code) >= http.StatusInternalServerError {
+		c.w.WriteHeader(web.StatusGone)
+		return
+	}
+	a.logRejected(c, public.Code)
+	attrs := []any{"route", web.Route(c.r), "error", err}
+	switch public.Code {
 	case petcat.CodeInternalError:
-		c.w.Header().Set("Retry-After", "1")
-		if !gone {
-			a.Logger.ErrorContext(c.ctx(), "management request failed", attrs...)
-		}
+		public = public.After(max(public.RetryAfter, time.Second))
+		a.Logger.ErrorContext(c.ctx(), "management request failed", attrs...)
 	case petcat.CodeServiceUnavailable:
-		c.w.Header().Set("Retry-After", "1")
-		if !gone && a.outageLines.Allow(a.Clock.Read().Mono) {
+		public = public.After(max(public.RetryAfter, time.Second))
+		if a.outageLines.Allow(a.Clock.Read().Mono) {
 			a.Logger.WarnContext(c.ctx(), "service unavailable", attrs...)
 		}
 	default:

@@ -80,9 +80,9 @@ func (s *service) serve(st management.Store) http.Handler {
 		CustomerLink: func(token petcat.Secret) string {
 			return "https://api.example.com/account#" + token.Reveal()
 		},
-		Failures: ratelimit.NewBucket[clientnet.Net](s.clock, failuresPerMinute, ratelimit.MaxAddresses),
-		Clock:    s.clock,
-		Logger:   slog.New(slog.NewTextHandler(&s.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Door:   ratelimit.NewDoor[clientnet.Net](s.clock, failuresPerMinute, ratelimit.NewLookups(64, 64)),
+		Clock:  s.clock,
+		Logger: slog.New(slog.NewTextHandler(&s.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 }
 
@@ -110,6 +110,7 @@ func (s *service) newToken(name petcat.OperatorName, role petcat.Role) string {
 		Name: name,
 		Role: role,
 		Hash: generated.Hash,
+		Hint: generated.Hint,
 	})
 	must(s.t, err)
 	return generated.Secret.Reveal()

@@ -39,17 +39,18 @@ func inStage(path string) string {
 // posts returns the body of a request to each path with a POST that changes something.
 func posts() map[string]string {
 	return map[string]string{
-		"/accounts":                   `{"name":"zoo","plan":"enterprise","per_minute":5,"per_day":6}`,
-		"/accounts/{account}/keys":    `{"label":"backend","expires_at":"2028-01-01T00:00:00Z","read_only":true}`,
-		"/accounts/{account}/links":   "",
-		"/keys/{key}/rotate":          `{"overlap":"1h"}`,
-		"/keys/{key}/disable":         "",
-		"/keys/{key}/enable":          "",
-		"/keys/{key}/revoke":          "",
-		"/plan-requests/{id}/approve": "",
-		"/plan-requests/{id}/decline": "",
-		"/nodes/{label}/drain":        "",
-		"/nodes/{label}/resume":       "",
+		"/accounts":                    `{"name":"zoo","plan":"enterprise","per_minute":5,"per_day":6}`,
+		"/accounts/{account}/keys":     `{"label":"backend","expires_at":"2028-01-01T00:00:00Z","read_only":true}`,
+		"/accounts/{account}/links":    "",
+		"/accounts/{account}/sign-out": "",
+		"/keys/{key}/rotate":           `{"overlap":"1h"}`,
+		"/keys/{key}/disable":          "",
+		"/keys/{key}/enable":           "",
+		"/keys/{key}/revoke":           "",
+		"/plan-requests/{id}/approve":  "",
+		"/plan-requests/{id}/decline":  "",
+		"/nodes/{label}/drain":         "",
+		"/nodes/{label}/resume":        "",
 	}
 }
 

@@ -81,7 +81,7 @@ type textJSON struct {
 	Text string `json:"text"`
 }
 
-// findKeys handles POST /keys/find: it lists the keys whose secrets a text contains, such as a
+// findKeys handles POST /keys/find: it lists the keys and tokens whose secrets a text contains, such as a
 // leaked file.
 func (a *API) findKeys(c *call) error {
 	var body textJSON
@@ -91,12 +91,19 @@ func (a *API) findKeys(c *call) error {
 	if body.Text == "" {
 		return petcat.Errorf(petcat.CodeMissingField, "text is required: whole keys, or a text that contains them")
 	}
-	hashes, _ := petcat.KeyHashesIn(a.Keys.Environment, body.Text)
-	keys, err := a.Store.FindKeys(c.ctx(), hashes)
+	leaked := petcat.FindLeaked(a.Keys.Environment, body.Text)
+	keys, err := a.Store.FindKeys(c.ctx(), leaked.Keys)
 	if err != nil {
 		return err
 	}
-	return answerAll(c, keys)
+	tokens, err := a.Store.FindTokens(c.ctx(), leaked.Tokens)
+	if err != nil {
+		return err
+	}
+	return c.answer(representation.Record{
+		representation.KV("keys", recordsOf(c, keys)),
+		representation.KV("tokens", recordsOf(c, tokens)),
+	})
 }
 
 // getKey handles GET /keys/{key}.

@@ -61,8 +61,14 @@ func TestFindKeys(t *testing.T) {
 	s := start(t)
 	first := s.acme(`{}`)
 	s.create("/accounts/acme/keys", `{}`)
-	leaked := s.post("/keys/find", `{"text":"found `+first.Key+` in a log"}`)
-	wantEqual(t, "by secret", []string{"key_1"}, ids(t, leaked))
+	leaked := s.post("/keys/find", `{"text":"found `+first.Key+` and `+s.token+` in a log"}`)
+	found := decode[struct {
+		Keys   []key
+		Tokens []struct{ Name string }
+	}](t, leaked)
+	if len(found.Keys) != 1 || found.Keys[0].ID != "key_1" || len(found.Tokens) != 1 || found.Tokens[0].Name != "ci" {
+		t.Errorf("by secret: %s", leaked.body)
+	}
 	wantEqual(t, "by hint", []string{"key_1"}, ids(t, s.get("/keys?hint="+first.Hint)))
 	s.rejected(400, "missing_field", "POST", "/keys/find", `{}`)
 	s.rejected(400, "invalid_field", "GET", "/keys?hint=abc", "")

@@ -13,6 +13,9 @@ type LinkStore interface {
 	CreateLink(
 		ctx context.Context, by petcat.Author, of petcat.Subject, token petcat.TokenHash,
 	) (petcat.Result[petcat.Link], error)
+	SignOutEverywhere(
+		ctx context.Context, by petcat.Author, of petcat.Subject,
+	) (petcat.Result[int64], error)
 }
 
 // createLink handles POST /accounts/{account}/links: a one-time link to the customer's page. A
@@ -43,4 +46,23 @@ func (a *API) createLink(c *call) error {
 		link = append(link, representation.KV("url", a.CustomerLink(token.Secret)))
 	}
 	return c.send(http.StatusCreated, link)
+}
+
+// signOut handles POST /accounts/{account}/sign-out: it ends all sessions of the customer's page, and
+// its unused links.
+func (a *API) signOut(c *call) error {
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	by, err := c.author(nil)
+	if err != nil {
+		return err
+	}
+	ended, err := a.Store.SignOutEverywhere(c.ctx(), by, petcat.Subject{Account: account.ID})
+	if err != nil {
+		return err
+	}
+	c.replayed(ended.Replayed)
+	return c.answer(representation.Record{representation.KV("ended_sessions", ended.Value)})
 }

@@ -25,8 +25,8 @@ type Options struct {
 	Backups func(context.Context) ([]any, error)
 	// CustomerLink returns a link to the customer's page; nil if that page is off.
 	CustomerLink func(petcat.Secret) string
-	// Failures counts requests with an invalid token, by address.
-	Failures *ratelimit.Bucket[clientnet.Net]
+	// Door checks the tokens.
+	Door *ratelimit.Door[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is used. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock
@@ -51,12 +51,20 @@ type API struct {
 	Options
 
 	mux         *http.ServeMux
-	outageLines logging.Seldom // of requests that got 503
+	rejected    map[petcat.Code]*logging.Seldom // of rejected tokens
+	outageLines logging.Seldom                  // of requests that got 503
 }
 
 // New returns the management API.
 func New(o Options) *API {
-	a := &API{Options: o, mux: http.NewServeMux()}
+	a := &API{
+		Options: o,
+		mux:     http.NewServeMux(),
+		rejected: map[petcat.Code]*logging.Seldom{
+			petcat.CodeInvalidAPIKey:         new(logging.Seldom),
+			petcat.CodeTooManyFailedAttempts: new(logging.Seldom),
+		},
+	}
 	a.register()
 	return a
 }

@@ -3,7 +3,6 @@ package management
 import (
 	"fmt"
 	"net/url"
-	"strconv"
 
 	"github.com/petcat-api/petcat"
 )
@@ -14,11 +13,11 @@ func (c *call) limit(byDefault int) (int, error) {
 	if text == "" {
 		return byDefault, nil
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > petcat.MaxPage {
+	n, isNumber := petcat.ParseNumber(text)
+	if !isNumber || n < 1 || n > petcat.MaxPage {
 		return 0, petcat.Errorf(petcat.CodeInvalidField, "limit must be from 1 to %d", petcat.MaxPage)
 	}
-	return n, nil
+	return int(n), nil
 }
 
 // page returns the limit and the cursor of a list: the id of the last entry of the previous page, or

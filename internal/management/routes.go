@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // base is the path prefix of all routes.
@@ -33,6 +34,7 @@ func (a *API) routes() []route {
 		{method: "GET", path: "/accounts/{account}/keys", handle: a.listKeys},
 		{method: "POST", path: "/accounts/{account}/keys", handle: a.createKey, changes: true},
 		{method: "POST", path: "/accounts/{account}/links", handle: a.createLink, changes: true},
+		{method: "POST", path: "/accounts/{account}/sign-out", handle: a.signOut, changes: true},
 		{method: "GET", path: "/accounts/{account}/usage", handle: a.getUsage},
 		{method: "GET", path: "/accounts/{account}/rejections", handle: a.listRejections},
 
@@ -53,6 +55,8 @@ func (a *API) routes() []route {
 		{method: "GET", path: "/plan-requests", handle: a.listPlanRequests},
 		{method: "POST", path: "/plan-requests/{id}/approve", handle: a.approvePlanRequest, changes: true},
 		{method: "POST", path: "/plan-requests/{id}/decline", handle: a.declinePlanRequest, changes: true},
+
+		{method: "GET", path: "/tokens", handle: a.listTokens},
 
 		{method: "GET", path: "/nodes", handle: a.listNodes},
 		{method: "POST", path: "/nodes/{label}/drain", handle: a.drainNode, changes: true},
@@ -94,9 +98,16 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, methods map[string]r
 // dispatch calls the handler of the request's method. It returns the errors 401, 429, 404, 405 and
 // 403, and 400 for an Idempotency-Key that the operation does not take.
 func (a *API) dispatch(c *call, methods map[string]route) error {
+	if err := web.CheckText(c.r.URL.Path); err != nil {
+		return err
+	}
+	if err := web.CheckValues(c.r.URL.Query()); err != nil {
+		return err
+	}
 	if err := a.identify(c); err != nil {
 		return err
 	}
+	a.used(c)
 	if methods == nil {
 		return petcat.Errorf(petcat.CodeNotFound,
 			"there is nothing at this path; /admin/docs lists the operations")

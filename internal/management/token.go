@@ -2,8 +2,8 @@ package management
 
 import (
 	"context"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
@@ -12,6 +12,9 @@ import (
 // TokenStore is the part of [petcat.OperatorTokenStore] that the API calls.
 type TokenStore interface {
 	FindToken(ctx context.Context, token petcat.TokenHash) (petcat.OperatorToken, error)
+	FindTokens(ctx context.Context, tokens []petcat.TokenHash) ([]petcat.OperatorToken, error)
+	Tokens(ctx context.Context) ([]petcat.OperatorToken, error)
+	TouchToken(ctx context.Context, id petcat.OperatorTokenID) error
 }
 
 // identify sets the token of a call. Only an invalid token counts as a failed attempt of the
@@ -24,11 +27,10 @@ func (a *API) identify(c *call) error {
 	}
 	code := petcat.CodeOf(err)
 	if code == petcat.CodeInvalidAPIKey {
-		address := clientnet.Of(a.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
-		if d := a.Failures.Take(address); d.Rejected {
-			c.w.Header().Set("Retry-After", strconv.FormatInt(d.RetryAfter, 10))
+		if d := a.Door.Fail(a.client(c)); d.Rejected {
 			return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
-				"too many attempts with a wrong token; wait until Retry-After has passed")
+				"too many attempts with a wrong token; wait until Retry-After has passed").
+				After(time.Duration(d.RetryAfter) * time.Second)
 		}
 	}
 	if code == petcat.CodeInvalidAPIKey || code == petcat.CodeMissingAPIKey {
@@ -37,14 +39,23 @@ func (a *API) identify(c *call) error {
 	return err
 }
 
+// client returns the client of a call, for the door.
+func (a *API) client(c *call) clientnet.Net {
+	return clientnet.Of(a.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
+}
+
 // findToken finds the token of the Authorization header. It returns an error if it is not active.
 func (a *API) findToken(c *call) (petcat.OperatorToken, error) {
 	hash, err := sentToken(c)
 	if err != nil {
 		return petcat.OperatorToken{}, err
 	}
-	// An attempt counts even if its client disconnects.
-	token, err := a.Store.FindToken(context.WithoutCancel(c.ctx()), hash)
+	var token petcat.OperatorToken
+	err = a.Door.LookUp(c.ctx(), a.client(c), func() (err error) {
+		// An attempt counts even if its client disconnects.
+		token, err = a.Store.FindToken(context.WithoutCancel(c.ctx()), hash)
+		return err
+	})
 	if err != nil {
 		return petcat.OperatorToken{}, err
 	}
@@ -53,6 +64,15 @@ func (a *API) findToken(c *call) (petcat.OperatorToken, error) {
 			"this token is %s; use another one", state)
 	}
 	return token, nil
+}
+
+// listTokens handles GET /tokens.
+func (a *API) listTokens(c *call) error {
+	tokens, err := a.Store.Tokens(c.ctx())
+	if err != nil {
+		return err
+	}
+	return answerAll(c, tokens)
 }
 
 // sentToken parses the Authorization header.

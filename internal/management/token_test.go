@@ -2,6 +2,8 @@ package management_test
 
 import (
 	"context"
+	"crypto/rand"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,7 +52,7 @@ func TestInvalidToken(t *testing.T) {
 func TestGuessing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	valid, guess := s.token, "pct_"+strings.Repeat("a", 32)
+	valid, guess := s.token, unknownToken(t)
 	ctx, disconnect := context.WithCancel(t.Context())
 	disconnect()
 	s.token = guess
@@ -71,7 +73,7 @@ func TestGuessing(t *testing.T) {
 func TestTokenIsSecret(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	valid, guess := s.token, "pct_"+strings.Repeat("a", 32)
+	valid, guess := s.token, unknownToken(t)
 	s.get("/accounts")
 	s.server = s.serve(unavailable{s.store})
 	s.rejected(503, "service_unavailable", "GET", "/accounts/acme", "") // is logged
@@ -82,4 +84,68 @@ func TestTokenIsSecret(t *testing.T) {
 			t.Errorf("a response or the log contains the token %s", token)
 		}
 	}
+}
+
+// unknownToken returns a well-formed token that the service never created.
+func unknownToken(t *testing.T) string {
+	t.Helper()
+	g, err := petcat.GenerateOperatorToken(rand.Reader)
+	must(t, err)
+	return g.Secret.Reveal()
+}
+
+// TestTokenUse: the list of tokens shows when a token was used, with a precision of a minute, and no
+// request is needed to know which token a hint belongs to.
+func TestTokenUse(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	type token struct {
+		Name, Hint string
+		UsedAt     *time.Time `json:"last_used_at"`
+	}
+	used := func() time.Time {
+		tokens := decode[[]token](t, s.get("/tokens"))
+		if len(tokens) != 1 || tokens[0].Name != "ci" || tokens[0].Hint != s.token[32:36] || tokens[0].UsedAt == nil {
+			t.Fatalf("the tokens are %+v", tokens)
+		}
+		return *tokens[0].UsedAt
+	}
+	first := used()
+	s.clock.Advance(petcat.TokenTouch - time.Second)
+	wantEqual(t, "within a minute", first, used())
+	s.clock.Advance(time.Second)
+	wantEqual(t, "after a minute", first.Add(petcat.TokenTouch), used())
+}
+
+// TestRejectedTokenIsLogged: a rejected token leaves one line a second with its route and address.
+func TestRejectedTokenIsLogged(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.token = unknownToken(t)
+	for range 3 {
+		s.rejected(401, "invalid_api_key", "GET", "/keys/key_1", "")
+	}
+	s.clock.Advance(time.Second)
+	s.rejected(401, "invalid_api_key", "GET", "/keys/key_1", "")
+	const line = `level=WARN msg="token rejected" request_id="" route="GET /admin/v1/keys/{key}" code=invalid_api_key address=`
+	if n := strings.Count(s.said.String(), line); n != 2 {
+		t.Errorf("%d lines, want one for each second:\n%s", n, s.said.String())
+	}
+}
+
+// TestUnstorableText: text that PostgreSQL cannot store is rejected before any query.
+func TestUnstorableText(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.stage()
+	for _, r := range management.Routes() {
+		for _, bad := range []string{"%00", "%ff"} {
+			s.rejected(400, "invalid_field", r.Method, inStage(r.Path)+"?name=a"+bad, `{}`)
+			if parameter := regexp.MustCompile(`\{\w+\}`); parameter.MatchString(r.Path) {
+				s.rejected(400, "invalid_field", r.Method, parameter.ReplaceAllString(r.Path, bad), `{}`)
+			}
+		}
+	}
+	s.rejected(400, "invalid_field", "POST", "/keys/find", `{"text":"a\u0000"}`)
+	s.rejected(400, "invalid_field", "POST", "/accounts", `{"name":"zoo","plan":"a\u0000"}`)
 }

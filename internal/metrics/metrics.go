@@ -37,6 +37,7 @@ type Metrics struct {
 	durations  *prometheus.HistogramVec
 	deprecated *prometheus.CounterVec
 	allowed    prometheus.Counter
+	admin      *prometheus.CounterVec
 	rejected   map[petcat.Code]prometheus.Counter
 	bans       *prometheus.CounterVec
 	groups     prometheus.Observer
@@ -86,6 +87,7 @@ func New(version, revision string) *Metrics {
 	m.requests = m.newCounters("petcat_requests_total", "operation", "code")
 	m.durations = m.newHistograms("petcat_request_duration_seconds", durationBuckets(), "operation")
 	m.deprecated = m.newCounters("petcat_deprecated_requests_total", "operation", "account")
+	m.admin = m.newCounters("petcat_admin_requests_total", "route", "code")
 	m.allowed = m.newCounters("petcat_allowed_total").WithLabelValues()
 	m.rejected = m.newRejected()
 	m.own.MustRegister(m.requests, m.durations)
@@ -189,6 +191,12 @@ func (m *Metrics) count(a answer) counters {
 		m.answers[a] = c
 	}
 	return c
+}
+
+// AdminRequest counts a request for the console or the management API. route must be one of a bounded
+// number; status is 0 if the response was aborted.
+func (m *Metrics) AdminRequest(route string, status int) {
+	m.admin.WithLabelValues(route, strconv.Itoa(status/100)+"xx").Inc()
 }
 
 // Totals are the numbers of requests since the start.

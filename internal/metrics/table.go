@@ -63,6 +63,11 @@ func requestMetrics() []Metric {
 				"after the first 100 accounts, the label is other.",
 		},
 		{
+			Name: "petcat_admin_requests_total",
+			Help: "Requests for the console, the management API and the profiles, by route and class of the HTTP " +
+				"status, such as 4xx.",
+		},
+		{
 			Name: "petcat_bans_total",
 			Help: "Bans, by mode; shadow bans are not enforced.",
 		},

@@ -19,8 +19,9 @@ type Exchange struct {
 	R       *http.Request
 	Session petcat.Session // zero unless signed in
 
-	site  *Site
-	token petcat.TokenHash // of the session
+	site      *Site
+	token     petcat.TokenHash // of the session
+	formTaken int64            // bytes of memory that the form takes
 	// notice and problem are messages at the top of the page, "" for none. If wrong is not "",
 	// the problem is shown at this field of the form instead.
 	notice, problem, wrong string
@@ -86,14 +87,17 @@ func (x *Exchange) WriteJSON(v any) error {
 func (x *Exchange) fail(err error) {
 	public := petcat.Public(err)
 	status, message := web.StatusOf(public.Code), public.Message
+	if web.IsGone(x.R, err) && status >= http.StatusInternalServerError {
+		x.W.WriteHeader(web.StatusGone)
+		return
+	}
 	if public.Code == petcat.CodeIdempotencyKeyReused {
 		status, message = http.StatusConflict, "this form was sent already, with other values; open its page again"
 	}
 	if status == http.StatusInternalServerError {
 		if x.R.Context().Err() == nil { // else the client disconnected
 			x.site.Logger.ErrorContext(x.R.Context(), "page failed",
-				"method", x.R.Method,
-				"path", x.R.URL.Path,
+				"route", web.Route(x.R),
 				"error", err)
 		}
 		message = "something went wrong on our side; the server's log has the reason"
@@ -102,6 +106,11 @@ func (x *Exchange) fail(err error) {
 				"if it happens again, report the X-Request-Id " + id
 		}
 	}
+	if status == http.StatusServiceUnavailable {
+		public = public.After(max(public.RetryAfter, time.Second))
+	}
+	web.SetRetryAfter(x.W.Header(), public)
+	web.SetCode(x.W, public.Code)
 	x.problem, x.wrong = "", ""
 	_ = x.renderAs(status, "error", View{
 		Title: http.StatusText(status),

@@ -56,7 +56,10 @@ func capitalised(s string) string {
 }
 
 // Isolate keeps the direction of a caller's text from changing the text beside it.
-func Isolate(text string) string { return "\u2068" + text + "\u2069" }
+func Isolate(text string) string {
+	const begin, end = "\u2068", "\u2069"
+	return begin + strings.ReplaceAll(text, end, "") + end
+}
 
 // Sentence returns a message as a sentence.
 func Sentence(message string) string { return capitalised(message) + "." }
@@ -70,29 +73,32 @@ func planQuota(p petcat.Plan) string {
 	return humanize.Comma(q.PerMinute) + " a minute, " + humanize.Comma(q.PerDay) + " a day"
 }
 
-// detail formats the detail of an audit entry, without members that are not set.
-func detail(text string) string {
+// part is a member of the detail of an audit entry. Each is an element of its own on the page, so that
+// the text of a customer cannot look like further members.
+type part struct{ Name, Value string }
+
+// detail returns the members of an audit entry's detail that are set.
+func detail(text string) (parts []part) {
 	var members map[string]any
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(&members); err != nil {
-		return text
+		return []part{{Value: text}}
 	}
-	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		called, value := strings.ReplaceAll(name, "_", " "), fmt.Sprint(members[name])
 		at, err := time.Parse(time.RFC3339, value)
 		switch {
 		case value == "" || value == "false" || value == "<nil>":
 		case value == "true":
-			parts = append(parts, called)
+			parts = append(parts, part{Name: called})
 		case err == nil:
-			parts = append(parts, called+": "+second(at))
+			parts = append(parts, part{called, second(at)})
 		default:
-			parts = append(parts, called+": "+Isolate(value))
+			parts = append(parts, part{called, value})
 		}
 	}
-	return strings.Join(parts, " · ")
+	return parts
 }
 
 // query returns a query of names and values, without empty ones.

@@ -125,6 +125,12 @@ func (x *Exchange) BansInForce(q petcat.BanQuery) (bans []petcat.Ban, more bool,
 	return bans, next != nil, nil
 }
 
+// NewKeyFields are the fields of the form of [Exchange.CreateKey].
+func NewKeyFields() []string { return []string{"label", "expires", "read_only"} }
+
+// RotateFields are the fields of the form of [Exchange.RotateKey].
+func RotateFields() []string { return []string{"overlap", "sure"} }
+
 // CreateKey creates a key of an account with the form's label, expires and read_only, and shows
 // it.
 func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {

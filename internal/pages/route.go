@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Handler responds to a request, or returns an error.
@@ -28,6 +29,8 @@ type Form struct {
 	Page Handler
 	// Field is the field that shows an error that names none, "" for the top of the page.
 	Field string
+	// Fields are all fields of the form but once.
+	Fields []string
 }
 
 // addPage registers a page.
@@ -48,6 +51,9 @@ func (s *Site) addPage(p Page) {
 				return err
 			}
 		}
+		if err := x.readForm(s.MaxForm); err != nil {
+			return err
+		}
 		return p.Show(x)
 	})
 }
@@ -57,7 +63,7 @@ func (s *Site) addForm(f Form) {
 	s.handle(http.MethodPost, f.Path, func(x *Exchange) error {
 		err := x.findSession()
 		if petcat.CodeOf(err) == petcat.CodeNotFound {
-			return x.keepForm()
+			return x.keepForm(f.Fields)
 		}
 		if err != nil {
 			return err
@@ -66,6 +72,9 @@ func (s *Site) addForm(f Form) {
 			return err
 		}
 		if err := s.MayChange(x.Session); err != nil {
+			return err
+		}
+		if err := x.readForm(s.MaxForm); err != nil {
 			return err
 		}
 		err = f.Change(x)
@@ -77,20 +86,24 @@ func (s *Site) addForm(f Form) {
 }
 
 // handle registers a handler for a method and a path, which is below the site's unless it begins
-// with a slash.
+// with a slash. The form is not read yet, because a stranger may have sent it: see
+// [Exchange.readForm].
 func (s *Site) handle(method, path string, h Handler) {
+	page := path
 	if !strings.HasPrefix(path, "/") {
 		path = s.Path + path
 	}
 	s.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 		x := &Exchange{W: w, R: r, site: s}
-		if err := r.ParseForm(); err != nil {
-			x.fail(petcat.Errorf(petcat.CodeInvalidField,
-				"the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err))
+		defer x.releaseForm()
+		query := r.URL.Query()
+		if err := cmp.Or(web.CheckText(r.URL.Path), web.CheckValues(query)); err != nil {
+			r.URL.RawQuery = ""
+			x.fail(err)
 			return
 		}
-		done := r.Form.Get("done")
-		x.notice = cmp.Or(s.Notices[done], notices[done])
+		done := query.Get("done")
+		x.notice = cmp.Or(s.Notices[page+" "+done], notices[page+" "+done], notices[done])
 		if err := h(x); err != nil {
 			x.fail(err)
 		}

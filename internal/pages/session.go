@@ -3,16 +3,21 @@ package pages
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/netip"
 	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Sessions is the part of the store that has the sessions of a site.
 type Sessions interface {
+	FindLink(ctx context.Context, realm petcat.Realm, link petcat.TokenHash) (petcat.Subject, error)
 	SignIn(ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash) (petcat.Session, error)
 	FindSession(ctx context.Context, realm petcat.Realm, session petcat.TokenHash) (petcat.Session, error)
 	TouchSession(ctx context.Context, session petcat.TokenHash) error
@@ -22,13 +27,16 @@ type Sessions interface {
 	) (petcat.Result[int64], error)
 }
 
-// cookieName returns the name of the session's cookie. A browser accepts one whose name begins
-// with __Host- over TLS only, for this host alone, and from no other host.
-func (s *Site) cookieName() string {
-	if s.Secure {
-		return "__Host-" + s.Cookie + "-" + s.Deployment
+// CookieName returns the name of the session's cookie for a deployment. It is no secret. A browser
+// accepts a cookie whose name begins with __Host- over TLS only, for this host alone, and from no
+// other host.
+func CookieName(cookie, deployment string, secure bool) string {
+	hash := sha256.Sum256([]byte(deployment))
+	name := cookie + "-" + hex.EncodeToString(hash[:6])
+	if secure {
+		return "__Host-" + name
 	}
-	return s.Cookie + "-" + s.Deployment
+	return name
 }
 
 // setCookie sets the session's cookie; a life of 0 removes it.
@@ -38,7 +46,7 @@ func (x *Exchange) setCookie(token string, life time.Duration) {
 		age = -1
 	}
 	http.SetCookie(x.W, &http.Cookie{ //nolint:gosec // without TLS only where the operator allows it
-		Name:     x.site.cookieName(),
+		Name:     x.site.cookieName,
 		Value:    token,
 		Path:     "/",
 		MaxAge:   age,
@@ -53,7 +61,7 @@ func (x *Exchange) setCookie(token string, life time.Duration) {
 // findSession finds the session of the request's cookie, and records its use. It returns an
 // [petcat.Error] with [petcat.CodeNotFound] if there is none.
 func (x *Exchange) findSession() error {
-	cookie, err := x.R.Cookie(x.site.cookieName())
+	cookie, err := x.R.Cookie(x.site.cookieName)
 	if err != nil {
 		return petcat.ErrNotSignedIn()
 	}
@@ -62,7 +70,10 @@ func (x *Exchange) findSession() error {
 	token, err := petcat.ParseToken(cookie.Value)
 	var found petcat.Session
 	if err == nil {
-		found, err = s.Sessions.FindSession(ctx, s.Realm, token)
+		err = s.Cookies.LookUp(x.R.Context(), x.client(), func() (err error) {
+			found, err = s.Sessions.FindSession(ctx, s.Realm, token)
+			return err
+		})
 	}
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
 		return x.rejectCookie(err)
@@ -71,6 +82,7 @@ func (x *Exchange) findSession() error {
 		return err
 	}
 	x.Session, x.token = found, token
+	web.SetActor(x.W, x.Actor())
 	if !found.Stale(s.now()) || x.byItself() {
 		return nil
 	}
@@ -86,8 +98,8 @@ func (x *Exchange) findSession() error {
 // rejectCookie removes a cookie without a session. Only such a cookie counts as a failed attempt of
 // the client's address, so that others behind the same address can work.
 func (x *Exchange) rejectCookie(err error) error {
-	if x.site.Strangers.Take(clientnet.Of(x.address())).Rejected {
-		return tooManyAttempts()
+	if d := x.site.Cookies.Fail(x.client()); d.Rejected {
+		return tooManyAttempts(d)
 	}
 	x.setCookie("", 0)
 	return err
@@ -95,18 +107,10 @@ func (x *Exchange) rejectCookie(err error) error {
 
 // goToSignIn redirects a browser without a session to the sign-in page, which says so if it had one.
 func (x *Exchange) goToSignIn() error {
-	if _, err := x.R.Cookie(x.site.cookieName()); err != nil {
+	if _, err := x.R.Cookie(x.site.cookieName); err != nil {
 		return x.GoTo("sign-in", "")
 	}
 	return x.GoTo("sign-in", "expired")
-}
-
-// keepForm sends a page that has the form, and can send it again after the user has signed in.
-func (x *Exchange) keepForm() error {
-	return x.renderAs(http.StatusForbidden, "session-expired", View{
-		Title: "Your session has expired",
-		Data:  x.R.URL.Path,
-	})
 }
 
 // byItself reports whether a script of an open page sent the request, as it does every 10 s, so
@@ -118,25 +122,39 @@ func (x *Exchange) address() netip.Addr {
 	return x.site.TrustedProxies.Client(x.R.RemoteAddr, x.R.Header)
 }
 
-func tooManyAttempts() error {
+// client returns the client as which the doors count the address.
+func (x *Exchange) client() clientnet.Net { return clientnet.Of(x.address()) }
+
+func tooManyAttempts(d ratelimit.BucketDecision) error {
 	return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
-		"too many attempts to sign in failed; wait a minute, then try again")
+		"too many attempts to sign in failed; wait a minute, then try again").
+		After(time.Duration(d.RetryAfter) * time.Second)
 }
 
 func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sign in"}) }
 
 // signIn consumes the token of a link, and starts a session. Only an invalid token counts as a failed
-// attempt of the client's address.
+// attempt of the client's address. A customer first sees whose account the link opens: somebody else
+// may have sent it.
 func signIn(x *Exchange) error {
+	if err := x.readForm(strangersForm); err != nil {
+		return err
+	}
 	s, ctx := x.site, context.WithoutCancel(x.R.Context())
 	token, err := petcat.GenerateToken(rand.Reader)
 	if err != nil {
 		return err
 	}
 	link, err := petcat.ParseToken(x.Value("token"))
+	if err == nil && s.Realm == petcat.AccountRealm && x.Value("sure") == "" {
+		return x.askWhetherOwn(link)
+	}
 	var session petcat.Session
 	if err == nil {
-		session, err = s.Sessions.SignIn(ctx, s.Realm, link, token.Hash)
+		err = s.Links.LookUp(x.R.Context(), x.client(), func() (err error) {
+			session, err = s.Sessions.SignIn(ctx, s.Realm, link, token.Hash)
+			return err
+		})
 	}
 	if petcat.CodeOf(err) == petcat.CodeNotFound {
 		return x.rejectLink(ctx, err)
@@ -151,13 +169,37 @@ func signIn(x *Exchange) error {
 	return x.GoTo("", "")
 }
 
+// askWhetherOwn shows whose account a link opens, and asks whether to sign in.
+func (x *Exchange) askWhetherOwn(link petcat.TokenHash) error {
+	s, ctx := x.site, context.WithoutCancel(x.R.Context())
+	var of petcat.Subject
+	err := s.Links.LookUp(x.R.Context(), x.client(), func() (err error) {
+		of, err = s.Sessions.FindLink(ctx, s.Realm, link)
+		return err
+	})
+	if petcat.CodeOf(err) == petcat.CodeNotFound {
+		return x.rejectLink(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	account, err := s.Keys.FindAccount(ctx, of.Account.String())
+	if err != nil {
+		return err
+	}
+	return x.Render("sign-in-confirm", View{
+		Title: "Sign in",
+		Data:  account,
+	})
+}
+
 // rejectLink shows the sign-in page again, with the reason why a link is invalid.
 func (x *Exchange) rejectLink(ctx context.Context, reason error) error {
-	s, from := x.site, x.address()
-	if s.Failures.Take(clientnet.Of(from)).Rejected {
-		return tooManyAttempts()
+	s := x.site
+	if d := s.Links.Fail(x.client()); d.Rejected {
+		return tooManyAttempts(d)
 	}
-	s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", from)
+	s.Logger.WarnContext(ctx, "sign-in failed", "realm", string(s.Realm), "address", x.address())
 	x.problem = Sentence(petcat.Public(reason).Message)
 	return x.renderAs(http.StatusForbidden, "sign-in", View{Title: "Sign in"})
 }

@@ -25,13 +25,13 @@ type Options struct {
 	Sessions    Sessions
 	Keys        Keys
 	Environment petcat.Environment
-	// Deployment identifies the data. It is part of the cookie's name: cookies know no ports, so
-	// two deployments on one host would otherwise end each other's sessions.
+	// Deployment identifies the data. A hash of it is part of the cookie's name: cookies know no
+	// ports, so two deployments on one host would otherwise end each other's sessions.
 	Deployment string
 	// Secure is true if browsers reach the site over TLS. Without TLS, it must be on loopback.
 	Secure bool
-	// Failures counts failed sign-ins by address, and Strangers cookies without a session.
-	Failures, Strangers *ratelimit.Bucket[clientnet.Net]
+	// Links checks the tokens of sign-in links, and Cookies those of sessions.
+	Links, Cookies *ratelimit.Door[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
 	TrustedProxies *clientnet.Proxies
 	Clock          clock.Clock
@@ -49,11 +49,11 @@ type Site struct {
 	Cookie     string // its name, without the deployment
 	CookieLife time.Duration
 	Path       string // below which the pages are, with a slash at both ends
-	MaxForm    int64  // maximum size of a form or a query in bytes
+	MaxForm    int64  // maximum size of a form in bytes
 	// Templates has html/site.html with the parts of the frame, and html/*.html with the pages.
 	Templates fs.FS
 	Functions template.FuncMap  // of the templates, beside those of all sites
-	Notices   map[string]string // that a page shows after a change, by its name
+	Notices   map[string]string // that a page shows after a change, by its Path, a space, and their name
 	// CheckHost returns an error for requests to a host that is not the site's. The host is in
 	// lower case and has no port.
 	CheckHost func(host string) error
@@ -64,6 +64,9 @@ type Site struct {
 
 	Pages []Page
 	Forms []Form
+
+	cookieName string
+	forms      *web.Memory[petcat.Subject] // of large forms
 
 	mux       *http.ServeMux
 	templates map[string]*template.Template
@@ -76,6 +79,8 @@ var embedded embed.FS
 // New returns a site with its pages and forms, and with those for signing in and out.
 func New(s Site) *Site {
 	s.mux, s.origins = http.NewServeMux(), http.NewCrossOriginProtection()
+	s.cookieName = CookieName(s.Cookie, s.Deployment, s.Secure)
+	s.forms = web.NewMemory[petcat.Subject](formMemory)
 	s.load()
 	s.serveFiles()
 	s.handle(http.MethodGet, "sign-in", signInPage)
@@ -133,29 +138,21 @@ func (s *Site) load() {
 
 // notices are the notices of both sites.
 var notices = map[string]string{ //nolint:gochecknoglobals // a constant
-	"revoked":  "The key was revoked.",
-	"repeated": "This was done already, once. Secrets are shown only the first time.",
-	"expired":  "Your session has expired. Sign in with a new link.",
+	"keys/{key} revoked": "The key was revoked.",
+	"repeated":           "This was done already, once. Secrets are shown only the first time.",
+	"sign-in expired":    "Your session has expired. Sign in with a new link.",
 }
-
-// maxStrangerForm is the MaxForm of requests without a session's cookie, enough to sign in. A form
-// takes many times its size in memory, and only users know the cookie's name.
-const maxStrangerForm = 1 << 10
 
 // ServeHTTP implements [http.Handler].
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
-	limit := s.MaxForm
-	if _, err := r.Cookie(s.cookieName()); err != nil {
-		limit = maxStrangerForm
-	}
 	err := s.CheckHost(HostOf(r.Host))
 	switch {
 	case err != nil:
 	case s.origins.Check(r) != nil:
 		err = petcat.Errorf(petcat.CodeForbidden,
 			"this request comes from a page of another origin; make the change on this site's own page")
-	case int64(len(r.URL.RawQuery)) > limit:
+	case len(r.URL.RawQuery) > maxQuery:
 		err = petcat.Errorf(petcat.CodeInvalidField,
 			"the address is too long; open the page from the start")
 	}
@@ -163,7 +160,6 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		(&Exchange{W: w, R: r, site: s}).fail(err)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	s.mux.ServeHTTP(w, r)
 }
 

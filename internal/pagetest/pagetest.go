@@ -95,17 +95,21 @@ func Open(t *testing.T) *Service {
 	return s
 }
 
-// Options returns the options of a site for the deployment d1.
+// Deployment identifies the data of the tests.
+const Deployment = "d1"
+
+// Options returns the options of a site.
 func (s *Service) Options() pages.Options {
+	lookups := ratelimit.NewLookups(64, 64)
 	return pages.Options{
 		Sessions:    s.Store,
 		Keys:        s.Store,
 		Environment: petcat.Production,
-		Deployment:  "d1",
+		Deployment:  Deployment,
 		Clock:       s.Clock,
 		Logger:      slog.New(slog.NewTextHandler(s.Log, nil)),
-		Failures:    ratelimit.NewBucket[clientnet.Net](s.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
-		Strangers:   ratelimit.NewBucket[clientnet.Net](s.Clock, StrangersPerMinute, ratelimit.MaxAddresses),
+		Links:       ratelimit.NewDoor[clientnet.Net](s.Clock, pages.FailuresPerMinute, lookups),
+		Cookies:     ratelimit.NewDoor[clientnet.Net](s.Clock, StrangersPerMinute, lookups),
 	}
 }
 
@@ -194,14 +198,21 @@ func (s *Service) Browser() *Browser {
 func (s *Service) SignIn(of petcat.Subject) *Browser {
 	s.T.Helper()
 	b := s.Browser()
-	b.Post("sign-in", "token", s.Link(of)).WantGoesTo("")
+	b.Post("sign-in", "token", s.Link(of), "sure", "yes").WantGoesTo("")
 	return b
 }
 
-// Do sends a request. headers alternates names and values.
+// Do sends a request. path is below the root page, unless it begins with a slash. headers alternates names
+// and values.
 func (b *Browser) Do(method, path, body string, headers ...string) *Page {
 	b.T.Helper()
-	r, err := http.NewRequestWithContext(b.T.Context(), method, b.url+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(b.T.Context(), method, b.url, strings.NewReader(body))
+	Must(b.T, err)
+	if strings.HasPrefix(path, "/") {
+		r.URL, err = r.URL.Parse(path)
+	} else {
+		r.URL, err = r.URL.Parse(r.URL.Path + path)
+	}
 	Must(b.T, err)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

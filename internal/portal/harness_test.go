@@ -6,6 +6,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/pagetest"
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
@@ -29,6 +30,9 @@ func start(t *testing.T, change ...func(*Options)) *pagetest.Service {
 	s.Serve(New(o), Path+"/")
 	return s
 }
+
+// cookie is the name of the session's cookie.
+var cookie = pages.CookieName("petcat-account", pagetest.Deployment, false)
 
 // signIn returns a browser in which the customer of an account is signed in.
 func signIn(s *pagetest.Service, a petcat.Account) *pagetest.Browser {

@@ -95,7 +95,8 @@ func (p *Portal) confirmRevoke(x *pages.Exchange) error {
 		return err
 	}
 	return x.ConfirmRevoke("overview", k,
-		"To replace a key without a gap, rotate it instead.")
+		"To replace a key without a gap, rotate it instead. "+
+			"If somebody else may be signed in to this account, sign out everywhere, too.")
 }
 
 func (p *Portal) revokeKey(x *pages.Exchange) error {

@@ -22,6 +22,10 @@ func (away) FindSession(context.Context, petcat.Realm, petcat.TokenHash) (petcat
 	return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database is away")
 }
 
+func (away) FindLink(context.Context, petcat.Realm, petcat.TokenHash) (petcat.Subject, error) {
+	return petcat.Subject{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database is away")
+}
+
 func (away) SignIn(context.Context, petcat.Realm, petcat.TokenHash, petcat.TokenHash) (petcat.Session, error) {
 	return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database is away")
 }
@@ -50,7 +54,7 @@ func TestKeys(t *testing.T) {
 	s.WantAudited("customer acct_1", "key.edit", "key_1")
 	b.Get("keys/key_1?done=edited").Want(http.StatusOK, "The key was changed.", "front", `value="2027-12-31"`)
 	b.Post(
-		"keys/key_1", "label", "front", "expires", "2027-01-01").Want(http.StatusBadRequest, "must be in the future", `value="2027-01-01"`)
+		"keys/key_1", "label", "front", "expires", "2027-01-01").Want(http.StatusBadRequest, "at least a minute in the future", `value="2027-01-01"`)
 
 	b.Post(
 		"keys/key_1/rotate", "overlap", "0s").Want(http.StatusOK, "Rotate the key key_1 without an overlap?", "<dd>front</dd>", "overlap=0s&sure=yes")
@@ -182,6 +186,29 @@ func TestManyKeys(t *testing.T) {
 	b.Post("keys/key_1/rotate", "overlap", "1h").Want(http.StatusBadRequest, "at most 100 keys")
 	b.Get("").Want(http.StatusOK, "key_100<", "key_51<", "?before=key_51").Lacks("key_50<")
 	b.Get("?before=key_51").Want(http.StatusOK, "key_50<", "key_1<", "Newest").Lacks("Older")
+}
+
+// TestManyChanges: after too many changes in a day, a customer gets 429 with the time of the next one,
+// and can still revoke keys.
+func TestManyChanges(t *testing.T) {
+	s := start(t)
+	a := s.Account("acme")
+	k := s.Key(a.ID)
+	for i := range petcat.MaxCustomerChanges {
+		label := fmt.Sprint(i)
+		edit, err := petcat.ParseKeyEdit(&label, nil)
+		pagetest.Must(t, err)
+		_, err = s.Store.EditKey(t.Context(), petcat.By(a.ID.Actor()), k.ID, edit)
+		pagetest.Must(t, err)
+	}
+	b := signIn(s, a)
+	s.Clock.Advance(time.Hour)
+	p := b.Post("keys/key_1", "label", "one more").Want(http.StatusTooManyRequests, "at most 1000 changes in a day", "2027-03-15T12:00:19Z")
+	if got := p.Header.Get("Retry-After"); got != "82800" {
+		t.Errorf("Retry-After: %s, want 82800", got)
+	}
+	b.Post("keys").Want(http.StatusTooManyRequests)
+	b.Post("keys/key_1/revoke").WantGoesTo("keys/key_1?done=revoked")
 }
 
 func TestUsageAndRejections(t *testing.T) {

@@ -19,8 +19,10 @@ import (
 	"time"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/ratelimit"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // Store has the methods of the store that the portal calls; see also [github.com/petcat-api/petcat/internal/pages.Keys].
@@ -80,8 +82,9 @@ func New(o Options) *Portal {
 			"site": func() string { return "petcat" },
 		},
 		Notices: map[string]string{
-			"edited": "The key was changed.",
-			"asked":  "Your request was sent. This page will show the answer.",
+			"keys/{key} edited": "The key was changed.",
+			Path + " asked":     "Your request was sent. This page will show the answer.",
+			"{$} asked":         "Your request was sent. This page will show the answer.",
 		},
 		CheckHost: p.checkHost,
 		Limit:     p.limit,
@@ -101,16 +104,17 @@ func (p *Portal) pages() []pages.Page {
 		{Path: "usage.json", Show: p.usageChart},
 		{Path: "keys/{key}", Show: p.key},
 		{Path: "keys/{key}/revoke", Show: p.confirmRevoke},
+		{Path: "sign-out-everywhere", Show: pages.SignOutEverywhere, Method: http.MethodPost},
 	}
 }
 
 // forms returns all forms.
 func (p *Portal) forms() []pages.Form {
 	return []pages.Form{
-		{Path: "plan", Change: p.requestPlan, Page: p.overview},
-		{Path: "keys", Change: p.createKey, Page: p.overview},
-		{Path: "keys/{key}", Change: p.editKey, Page: p.key},
-		{Path: "keys/{key}/rotate", Change: p.rotateKey, Page: p.key},
+		{Path: "plan", Change: p.requestPlan, Page: p.overview, Fields: []string{"plan", "note"}},
+		{Path: "keys", Change: p.createKey, Page: p.overview, Fields: pages.NewKeyFields()},
+		{Path: "keys/{key}", Change: p.editKey, Page: p.key, Fields: []string{"label", "expires"}},
+		{Path: "keys/{key}/rotate", Change: p.rotateKey, Page: p.key, Fields: pages.RotateFields()},
 		{Path: "keys/{key}/revoke", Change: p.revokeKey, Page: p.key},
 	}
 }
@@ -126,6 +130,10 @@ func (p *Portal) checkHost(host string) error {
 	if p.Secure || host == "localhost" || address.IsLoopback() {
 		return nil
 	}
+	return errNeedsTLS()
+}
+
+func errNeedsTLS() error {
 	return petcat.Errorf(petcat.CodeForbidden,
 		"without TLS, this page works on localhost alone; the operator of this service must set "+
 			"--tls-cert and --tls-key, or the https address of its proxy as --public-url")
@@ -133,15 +141,23 @@ func (p *Portal) checkHost(host string) error {
 
 // limit rejects requests of an account that sends too many.
 func (p *Portal) limit(s petcat.Session) error {
-	if p.Requests.Take(s.Account.ID).Rejected {
+	if d := p.Requests.Take(s.Account.ID); d.Rejected {
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
-			"too many requests for the pages of this account; wait a minute, then try again")
+			"too many requests for the pages of this account; wait a minute, then try again").
+			After(time.Duration(d.RetryAfter) * time.Second)
 	}
 	return nil
 }
 
-// ServeHTTP implements [http.Handler].
-func (p *Portal) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.site.ServeHTTP(w, r) }
+// ServeHTTP implements [http.Handler]. Without TLS, it serves only this machine: a remote client can send
+// any host.
+func (p *Portal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !p.Secure && !clientnet.Remote(r.RemoteAddr).IsLoopback() {
+		web.WriteError(w, petcat.Public(errNeedsTLS()))
+		return
+	}
+	p.site.ServeHTTP(w, r)
+}
 
 // now returns the wall clock's time in UTC.
 func (p *Portal) now() time.Time { return p.Clock.Read().Time() }

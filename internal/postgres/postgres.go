@@ -9,7 +9,8 @@
 // entries are one chain.
 //
 // It keeps no state in a session, because a pooler may give each transaction another
-// connection. Each transaction sets its own settings.
+// connection. Each transaction sets its own settings. Only for a connection without a pooler does it
+// set how long the server keeps the session.
 //
 // It rejects a database of another environment, a standby, an unsupported version, a server
 // that does not sync its commits to the disk, and other settings that it cannot work with. The

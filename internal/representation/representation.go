@@ -77,6 +77,8 @@ func Of(value any, now time.Time) any {
 		return Account(v)
 	case petcat.Key:
 		return Key(v, now)
+	case petcat.OperatorToken:
+		return Token(v, now)
 	case petcat.Ban:
 		return Ban(v, now)
 	case petcat.Plan:
@@ -114,6 +116,16 @@ func Key(k petcat.Key, now time.Time) Record {
 		{"created_at", k.CreatedAt}, {"expires_at", k.ExpiresAt},
 		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt},
 		{"successor", OrNull(k.Successor)}, {"last_used_at", k.UsedAt},
+	}
+}
+
+// Token returns the record of an operator's token, without its secret, and with its state at now.
+func Token(t petcat.OperatorToken, now time.Time) Record {
+	return Record{
+		{"id", int64(t.ID)}, {"name", string(t.Name)}, {"role", t.Role}, {"hint", Shown{t.Hint, "…" + t.Hint}},
+		{"state", t.State(now)},
+		{"created_at", t.CreatedAt}, {"expires_at", t.ExpiresAt}, {"revoked_at", t.RevokedAt},
+		{"last_used_at", t.UsedAt},
 	}
 }
 

@@ -244,9 +244,11 @@ CREATE TABLE operator_tokens (
 	hash       BLOB NOT NULL UNIQUE,
 	name       TEXT NOT NULL,
 	role       TEXT NOT NULL,
+	hint       TEXT NOT NULL,
 	created_at INTEGER NOT NULL,
 	expires_at INTEGER,
-	revoked_at INTEGER
+	revoked_at INTEGER,
+	used_at    INTEGER -- of the last recorded request
 ) STRICT;
 CREATE UNIQUE INDEX operator_token_live_name ON operator_tokens (name) WHERE revoked_at IS NULL;
 

@@ -16,7 +16,6 @@ import (
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/config"
 	"github.com/petcat-api/petcat/internal/console"
-	"github.com/petcat-api/petcat/internal/httpapi"
 	"github.com/petcat-api/petcat/internal/management"
 	"github.com/petcat-api/petcat/internal/pages"
 	"github.com/petcat-api/petcat/internal/portal"
@@ -45,7 +44,7 @@ func (b base) newAdminPaths(so *sockets, st *state) *http.ServeMux {
 // serveAdmin starts the admin listener, by default on loopback.
 func (b base) serveAdmin(so *sockets, paths http.Handler) *http.Server {
 	socket := so.secured(so.admin, b.Settings.AdminTLS())
-	admin := b.serve(socket, so.gate().guard(paths))
+	admin := b.serve(socket, b.recordOperators(so.gate().guard(paths)))
 	b.lifetime.onClose(func(ctx context.Context) error {
 		if admin.Shutdown(ctx) != nil {
 			_ = admin.Close()
@@ -57,21 +56,19 @@ func (b base) serveAdmin(so *sockets, paths http.Handler) *http.Server {
 
 // addOperatorPaths adds the console, the profiles and the management API to the admin listener.
 func (p *parts) addOperatorPaths(paths *http.ServeMux) {
-	// Wrong tokens, and wrong cookies of the console.
-	failures := ratelimit.NewBucket[clientnet.Net](p.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
-	operators := p.console(failures)
+	operators := p.console()
 	paths.Handle("/console/", operators)
 	paths.Handle("GET /debug/pprof/", operators)
 	paths.Handle("GET /{$}", http.RedirectHandler("/console/", http.StatusSeeOther))
-	paths.Handle("/admin/v1/", p.management(failures))
+	paths.Handle("/admin/v1/", p.management())
 }
 
 // console returns the console, which also serves the profiles.
-func (p *parts) console(failures *ratelimit.Bucket[clientnet.Net]) http.Handler {
+func (p *parts) console() http.Handler {
 	url := p.sockets.consoleURL()
 	own := p.sockets.gate()
 	return console.New(console.Options{
-		Options:    p.pageOptions(strings.HasPrefix(url, "https://"), failures),
+		Options:    p.pageOptions(strings.HasPrefix(url, "https://"), p.doors.operatorLinks, p.doors.operatorCookies),
 		Store:      p.data.store,
 		List:       p.data.list,
 		Limiter:    p.limiter,
@@ -88,7 +85,7 @@ func (p *parts) console(failures *ratelimit.Bucket[clientnet.Net]) http.Handler 
 }
 
 // management returns the management API.
-func (p *parts) management(failures *ratelimit.Bucket[clientnet.Net]) http.Handler {
+func (p *parts) management() http.Handler {
 	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served
 	if p.Settings.CustomerPages {
 		customerLink = func(token petcat.Secret) string { return portal.Link(p.sockets.publicURL(), token) }
@@ -99,7 +96,7 @@ func (p *parts) management(failures *ratelimit.Bucket[clientnet.Net]) http.Handl
 		Holdings:       p.data.list.Holdings,
 		Backups:        p.backups,
 		CustomerLink:   customerLink,
-		Failures:       failures,
+		Door:           p.doors.operatorTokens,
 		TrustedProxies: p.proxies,
 		Clock:          p.Clock,
 		Logger:         p.Log.Logger,
@@ -107,16 +104,16 @@ func (p *parts) management(failures *ratelimit.Bucket[clientnet.Net]) http.Handl
 }
 
 // pageOptions returns the options that the console and the customer's page share. secure is true
-// if browsers reach them over TLS. strangers counts cookies without a session.
-func (p *parts) pageOptions(secure bool, strangers *ratelimit.Bucket[clientnet.Net]) pages.Options {
+// if browsers reach them over TLS.
+func (p *parts) pageOptions(secure bool, links, cookies *ratelimit.Door[clientnet.Net]) pages.Options {
 	return pages.Options{
 		Sessions:       p.data.store,
 		Keys:           p.data.store,
 		Environment:    p.data.store.Environment(),
 		Deployment:     p.data.store.Dataset(),
 		Secure:         secure,
-		Failures:       ratelimit.NewBucket[clientnet.Net](p.Clock, pages.FailuresPerMinute, ratelimit.MaxAddresses),
-		Strangers:      strangers,
+		Links:          links,
+		Cookies:        cookies,
 		TrustedProxies: p.proxies,
 		Clock:          p.Clock,
 		Logger:         p.Log.Logger,

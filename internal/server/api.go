@@ -6,7 +6,6 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/api"
-	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/httpapi"
 	"github.com/petcat-api/petcat/internal/portal"
 	"github.com/petcat-api/petcat/internal/ratelimit"
@@ -16,14 +15,13 @@ import (
 
 // serveAPI starts to accept API connections, which have waited since the socket was opened.
 func (p *parts) serveAPI() *http.Server {
-	failures := ratelimit.NewBucket[clientnet.Net](p.Clock, httpapi.FailuresPerMinute, ratelimit.MaxAddresses)
 	handler := httpapi.New(httpapi.Options{
 		Catalog:        p.data.list,
 		Store:          p.data.store,
 		Keyring:        p.keyring,
 		Limiter:        p.limiter,
-		Failures:       failures,
-		Account:        p.customerPages(failures),
+		Door:           p.doors.keys,
+		Account:        p.customerPages(),
 		Peeks:          ratelimit.NewBucket[petcat.AccountID](p.Clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
 		Clock:          p.Clock,
 		Logger:         p.Log.Logger,
@@ -58,15 +56,14 @@ func (p *parts) documents() map[string]http.Handler {
 	}
 }
 
-// customerPages returns the handler of the customer's pages, nil if they are disabled. Invalid
-// session cookies count as failed attempts, like invalid API keys.
-func (p *parts) customerPages(strangers *ratelimit.Bucket[clientnet.Net]) http.Handler {
+// customerPages returns the handler of the customer's pages, nil if they are disabled.
+func (p *parts) customerPages() http.Handler {
 	if !p.Settings.CustomerPages {
 		return nil
 	}
-	options := p.pageOptions(p.Settings.TLS() || strings.HasPrefix(p.sockets.publicURL(), "https:"), strangers)
+	secure := p.Settings.TLS() || strings.HasPrefix(p.sockets.publicURL(), "https:")
 	return portal.New(portal.Options{
-		Options:  options,
+		Options:  p.pageOptions(secure, p.doors.customerLinks, p.doors.customerCookies),
 		Store:    p.data.store,
 		Limiter:  p.limiter,
 		Holdings: p.data.list.Holdings,

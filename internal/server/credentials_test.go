@@ -4,19 +4,30 @@ import (
 	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clocktest"
+	"github.com/petcat-api/petcat/internal/pages"
+	"github.com/petcat-api/petcat/internal/ratelimit"
 )
+
+// exhaust fails at a door from more networks than it counts, until further ones get 429.
+func exhaust(d *ratelimit.Door[clientnet.Net]) {
+	for i := range ratelimit.MaxAddresses + int(d.Limit()) {
+		d.Fail(clientnet.Of(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 0, byte(i >> 16), byte(i >> 8), byte(i)})))
+	}
+}
 
 func newToken() petcat.GeneratedToken { return must(petcat.GenerateToken(rand.Reader)) }
 
-// TestFailuresRejectNoValidCredential: after too many failed attempts from an address, wrong credentials
-// get 429, and valid ones from the same address work, at all doors.
+// TestFailuresRejectNoValidCredential: after too many failed attempts from an address, and from more
+// addresses than a node counts, wrong credentials get 429, and valid ones work, at all doors.
 func TestFailuresRejectNoValidCredential(t *testing.T) {
 	t.Parallel()
 	n := startTestNode(t, func(o *Options) {
@@ -50,9 +61,10 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	}))
 
 	api, admin := n.api.Handler, n.admin.Handler
+	from := "127.0.0.1:1"
 	send := func(to http.Handler, method, path, header, value, form string) int {
 		r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(form))
-		r.RemoteAddr = "127.0.0.1:1"
+		r.RemoteAddr = from
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set(header, value)
 		w := httptest.NewRecorder()
@@ -66,46 +78,49 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	}
 	cookie := func(to http.Handler, path, name string) func(string) int {
 		return func(credential string) int {
-			return send(to, http.MethodGet, path, "Cookie", name+"-"+n.Store().Dataset()+"="+credential, "")
+			return send(to, http.MethodGet, path, "Cookie", pages.CookieName(name, n.Store().Dataset(), false)+"="+credential, "")
 		}
 	}
 	signIn := func(to http.Handler, path string) func(string) int {
 		return func(credential string) int {
-			form := url.Values{"token": {credential}}.Encode()
+			form := url.Values{"token": {credential}, "sure": {"yes"}}.Encode()
 			return send(to, http.MethodPost, path, "Sec-Fetch-Site", "same-origin", form)
 		}
 	}
 	unknown := newToken().Secret.Reveal()
+	unknownKey := must(petcat.GenerateKey(petcat.Production, rand.Reader)).Secret.Reveal()
+	unknownProgram := must(petcat.GenerateOperatorToken(rand.Reader)).Secret.Reveal()
 	for _, door := range []struct {
 		name          string
+		door          *ratelimit.Door[clientnet.Net]
 		try           func(credential string) (status int)
-		valid         string
-		wrong         []string // malformed, and unknown
+		valid         func() string // links work once
+		wrong         []string      // malformed, and unknown
 		accepted, bad int
 	}{
 		{
-			"API", bearer(api, "/v1/categories"),
-			secret.Reveal(), []string{"x", "pck_live_x"}, 200, 401,
+			"API", n.doors.keys, bearer(api, "/v1/categories"),
+			secret.Reveal, []string{"x", unknownKey}, 200, 401,
 		},
 		{
-			"/admin/v1", bearer(admin, "/admin/v1/accounts"),
-			program.Secret.Reveal(), []string{"x", "pct_" + unknown}, 200, 401,
+			"/admin/v1", n.doors.operatorTokens, bearer(admin, "/admin/v1/accounts"),
+			program.Secret.Reveal, []string{"x", unknownProgram}, 200, 401,
 		},
 		{
-			"session of a customer", cookie(api, "/account/usage", "petcat-account"),
-			session(customer), []string{"x", unknown}, 200, 303,
+			"session of a customer", n.doors.customerCookies, cookie(api, "/account/usage", "petcat-account"),
+			func() string { return session(customer) }, []string{"x", unknown}, 200, 303,
 		},
 		{
-			"session of an operator", cookie(admin, "/console/accounts", "petcat-console"),
-			session(operator), []string{"x", unknown}, 200, 303,
+			"session of an operator", n.doors.operatorCookies, cookie(admin, "/console/accounts", "petcat-console"),
+			func() string { return session(operator) }, []string{"x", unknown}, 200, 303,
 		},
 		{
-			"link of a customer", signIn(api, "/account/sign-in"),
-			link(customer), []string{"x", unknown}, 303, 403,
+			"link of a customer", n.doors.customerLinks, signIn(api, "/account/sign-in"),
+			func() string { return link(customer) }, []string{"x", unknown}, 303, 403,
 		},
 		{
-			"link of an operator", signIn(admin, "/console/sign-in"),
-			link(operator), []string{"x", unknown}, 303, 403,
+			"link of an operator", n.doors.operatorLinks, signIn(admin, "/console/sign-in"),
+			func() string { return link(operator) }, []string{"x", unknown}, 303, 403,
 		},
 	} {
 		status := door.bad
@@ -122,8 +137,18 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 				t.Errorf("%s: %d for the wrong credential %s, want 429", door.name, status, wrong)
 			}
 		}
-		if status := door.try(door.valid); status != door.accepted {
+		if status := door.try(door.valid()); status != door.accepted {
 			t.Errorf("%s: %d for the valid credential, want %d", door.name, status, door.accepted)
 		}
+		from = "127.0.0.2:1" // an address without a count of its own
+		exhaust(door.door)
+		if status := door.try(door.wrong[0]); status != http.StatusTooManyRequests {
+			t.Errorf("%s: %d for a wrong credential after failures of too many addresses, want 429", door.name, status)
+		}
+		if status := door.try(door.valid()); status != door.accepted {
+			t.Errorf("%s: %d for the valid credential after failures of too many addresses, want %d",
+				door.name, status, door.accepted)
+		}
+		from = "127.0.0.1:1"
 	}
 }

@@ -119,9 +119,9 @@ func (c *checks) report(before, now *condition) {
 	if before != nil {
 		last = before.parts[0].Problem
 	}
-	switch {
-	case problem == last:
-	case problem == "":
+	switch problem {
+	case last:
+	case "":
 		c.log.Info("the store is healthy again")
 	default:
 		c.log.Error("the store has a problem", "problem", problem)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -161,4 +162,17 @@ func TestLimitedListener(t *testing.T) {
 		t.Errorf("%v was accepted after Close", c)
 	}
 	_ = last.Close()
+}
+
+// TestCipherSuites: TLS 1.2 has no suite with CBC, whose MAC is SHA-1, and has those of browsers.
+func TestCipherSuites(t *testing.T) {
+	ids := (&certificate{}).config().CipherSuites
+	for _, id := range ids {
+		if name := tls.CipherSuiteName(id); strings.Contains(name, "CBC") || strings.HasSuffix(name, "_SHA") {
+			t.Errorf("the listeners accept %s", name)
+		}
+	}
+	if !slices.Contains(ids, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256) {
+		t.Errorf("the listeners accept only %v", ids)
+	}
 }

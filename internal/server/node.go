@@ -124,6 +124,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 		limiter: limiter,
 		keyring: keys,
 		history: b.recordHistory(state),
+		doors:   newDoors(b.Clock),
 	}
 	p.addOperatorPaths(adminPaths)
 	return &Node{

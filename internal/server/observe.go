@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/httpapi"
 	"github.com/petcat-api/petcat/internal/ratelimit"
 	"github.com/petcat-api/petcat/internal/tracing"
@@ -71,6 +72,7 @@ func (p *parts) trace(r *httpapi.Record) {
 	}
 	p.tracing.Record(tracing.Request{
 		Header:     r.RequestHeader,
+		Trusted:    p.proxies.Contain(clientnet.Remote(r.Remote)),
 		Operation:  string(r.Operation),
 		Status:     r.Status,
 		Start:      r.At,

@@ -41,6 +41,7 @@ type parts struct {
 	limiter *ratelimit.Limiter
 	keyring *keyring.Keyring
 	history *console.History
+	doors   doors
 
 	inFlight atomic.Int64 // API requests
 }

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/petcat-api/petcat"
 )
 
 // TestCustomerPages: the pages are served only if enabled, accept forms, and without TLS reject other
@@ -35,6 +38,27 @@ func TestCustomerPages(t *testing.T) {
 			}
 			if strings.Contains(fmt.Sprint(w.Header(), w.Body), "evil") {
 				t.Errorf("%s, %s: the response contains the Host: %v %s", name, method, w.Header(), w.Body)
+			}
+		}
+	}
+}
+
+// TestNoKeyOnTheAPIListener: a URL with a key or a token is rejected on the customer's pages and the documents,
+// too.
+func TestNoKeyOnTheAPIListener(t *testing.T) {
+	t.Parallel()
+	n := startTestNode(t, func(o *Options) { o.Settings.CustomerPages = true })
+	for _, secret := range []string{
+		must(petcat.GenerateKey(petcat.Production, rand.Reader)).Secret.Reveal(),
+		must(petcat.GenerateOperatorToken(rand.Reader)).Secret.Reveal(),
+	} {
+		for _, path := range []string{"/v1/categories?key=", "/v1/", "/account/keys/", "/account/?key=", "/docs?key=", "/"} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path+secret, nil)
+			r.RemoteAddr = "127.0.0.1:1"
+			w := httptest.NewRecorder()
+			n.api.Handler.ServeHTTP(w, r)
+			if w.Code != http.StatusUnauthorized {
+				t.Errorf("%s…: %d, want 401", path, w.Code)
 			}
 		}
 	}

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,8 +35,14 @@ func TestMissingCollector(t *testing.T) {
 	}
 }
 
-// TestTracing: a collector receives the metrics, and a span for each request in the caller's trace.
+// TestTracing: a collector receives the metrics, and a span for each request, which is in the caller's trace
+// if a trusted proxy forwarded it.
 func TestTracing(t *testing.T) {
+	t.Run("from a stranger", func(t *testing.T) { testTracing(t, false) })
+	t.Run("from a trusted proxy", func(t *testing.T) { testTracing(t, true) })
+}
+
+func testTracing(t *testing.T, trusted bool) {
 	bodies := map[string]chan []byte{"/v1/traces": make(chan []byte, 100), "/v1/metrics": make(chan []byte, 100)}
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		bodies[r.URL.Path] <- must(io.ReadAll(r.Body))
@@ -44,6 +52,9 @@ func TestTracing(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
 	o.Environ = map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL}
+	if trusted {
+		o.Settings.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	}
 	n := must(Start(t.Context(), o))
 	_, secret := newKey(t, n.Store())
 	r := must(http.NewRequestWithContext(
@@ -53,7 +64,10 @@ func TestTracing(t *testing.T) {
 		strings.NewReader(`{"name":"dog"}`),
 	))
 	r.Header.Set("Authorization", "Bearer "+secret.Reveal())
-	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"+map[bool]string{
+		false: "00", // a stranger asks not to be sampled
+		true:  "01",
+	}[trusted])
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res := must(client.Do(r))
 	_ = res.Body.Close()
@@ -75,9 +89,16 @@ func TestTracing(t *testing.T) {
 		t.Fatal(err)
 	}
 	span := traces.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0]
+	trace, parent := span.GetTraceId(), span.GetParentSpanId()
+	if !trusted {
+		if links := span.GetLinks(); len(links) != 1 || len(parent) != 0 || bytes.Equal(trace, links[0].GetTraceId()) {
+			t.Fatalf("span: %v, want a link instead of a parent", span)
+		}
+		trace, parent = span.GetLinks()[0].GetTraceId(), span.GetLinks()[0].GetSpanId()
+	}
 	if span.GetName() != "createCategory" ||
-		hex.EncodeToString(span.GetTraceId()) != "0af7651916cd43dd8448eb211c80319c" ||
-		hex.EncodeToString(span.GetParentSpanId()) != "b7ad6b7169203331" ||
+		hex.EncodeToString(trace) != "0af7651916cd43dd8448eb211c80319c" ||
+		hex.EncodeToString(parent) != "b7ad6b7169203331" ||
 		span.GetEndTimeUnixNano() <= span.GetStartTimeUnixNano() {
 		t.Errorf("span: %v", span)
 	}

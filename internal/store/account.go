@@ -44,7 +44,7 @@ func (s *Store) FindAccount(ctx context.Context, ref string) (petcat.Account, er
 	if id, isID := petcat.ParseAccountRef(ref); isID {
 		return findAccount(c, id)
 	}
-	return queryRow(c, scanAccount, noAccount(ref), selectAccountByName, ref)
+	return queryRow(c, scanAccount, noAccount(ref), selectAccountByName, petcat.NormalizeName(ref))
 }
 
 func noAccount(ref string) error {
@@ -89,7 +89,7 @@ func accountFilter(q petcat.AccountQuery) *filter {
 		f.and(`(lower(name) > ` + after + ` OR id > ` + f.arg(q.After.ID) + `)`)
 	}
 	if q.Prefix != "" {
-		prefix := asciiLower(q.Prefix)
+		prefix := asciiLower(petcat.NormalizeName(q.Prefix))
 		f.and(`lower(name) >= ` + f.arg(prefix))
 		f.and(`lower(name) < ` + f.arg(prefix+lastCharacter))
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/petcat-api/petcat"
 )
@@ -74,7 +75,7 @@ func (s *Store) BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, e
 const saveBan = `
 	INSERT INTO bans (key_id, account_id, level, started_at, ends_at, early_retries, shadow,
 		lifted_at, lifted_by, revision)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, '', $8)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 	ON CONFLICT (key_id) DO UPDATE SET
 		account_id = excluded.account_id,
 		level = excluded.level,
@@ -85,6 +86,33 @@ const saveBan = `
 		lifted_at = excluded.lifted_at,
 		lifted_by = excluded.lifted_by,
 		revision = excluded.revision`
+
+// saveBan writes the last ban of a key.
+func (t *Tx) saveBan(b petcat.Ban) error {
+	return t.Run(saveBan,
+		b.Key,
+		b.Account,
+		b.Level,
+		b.StartedAt.UnixMilli(),
+		b.EndsAt.UnixMilli(),
+		b.EarlyRetries,
+		b.Shadow,
+		millis(b.LiftedAt),
+		b.LiftedBy,
+		t.reviseAccess(),
+	)
+}
+
+// inheritBan gives a new key the last ban of the key that it replaces, so that a rotation neither ends a
+// ban nor lowers the level of the next one.
+func (t *Tx) inheritBan(old, successor petcat.KeyID) error {
+	b, err := lastBan(t, old)
+	if err != nil || b.Level == 0 || b.Forgotten(t.now) {
+		return err
+	}
+	b.Key = successor
+	return t.saveBan(b)
+}
 
 // SaveBan implements [petcat.BanStore]. A limiter saves a ban again if the outcome of the first
 // attempt is unknown. An operator may have lifted the ban since, so the second write is ignored.
@@ -104,17 +132,8 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) (err error) {
 	if !last.StartedAt.Before(stored(b.StartedAt)) {
 		return tx.Commit()
 	}
-	err = tx.Run(saveBan,
-		b.Key,
-		b.Account,
-		b.Level,
-		b.StartedAt.UnixMilli(),
-		b.EndsAt.UnixMilli(),
-		b.EarlyRetries,
-		b.Shadow,
-		tx.reviseAccess(),
-	)
-	if err != nil {
+	b.LiftedAt, b.LiftedBy = time.Time{}, ""
+	if err := tx.saveBan(b); err != nil {
 		return err
 	}
 	d := detail{

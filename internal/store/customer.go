@@ -2,9 +2,55 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/petcat-api/petcat"
 )
+
+// countCustomersKeys counts the keys that were created after $2, or that were not revoked and did not
+// expire before $2.
+const countCustomersKeys = `
+	SELECT count(*) FROM api_keys
+	WHERE account_id = $1
+		AND (created_at > $2 OR revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2))`
+
+// checkCustomerKeys returns an error if by is the customer of an account that has too many keys.
+func (t *Tx) checkCustomerKeys(by petcat.Actor, account petcat.AccountID) error {
+	if by != account.Actor() {
+		return nil
+	}
+	yesterday := t.now.AddDate(0, 0, -1).UnixMilli()
+	n, err := queryRow(t, scanNumber, nil, countCustomersKeys, int64(account), yesterday)
+	if err != nil {
+		return err
+	}
+	return petcat.CheckCustomerKeys(n)
+}
+
+// selectLastChange finds the time of an actor's change that $2 newer ones follow. Sign-ins are no
+// changes.
+const selectLastChange = `
+	SELECT at FROM audit
+	WHERE actor = $1 AND action <> 'account.sign_in'
+	ORDER BY sequence DESC LIMIT 1 OFFSET $2`
+
+func scanTime(row Row) (at time.Time, err error) {
+	err = row.Scan((*moment)(&at))
+	return at, err
+}
+
+// checkCustomerChanges returns an error if by is the customer of an account that has made too many
+// changes.
+func (t *Tx) checkCustomerChanges(by petcat.Actor, account petcat.AccountID) error {
+	if by != account.Actor() {
+		return nil
+	}
+	earliest, err := queryRow(t, scanTime, nil, selectLastChange, string(by), petcat.MaxCustomerChanges-1)
+	if err != nil {
+		return err
+	}
+	return petcat.CheckCustomerChanges(earliest, t.now)
+}
 
 // selectPlanRequests has the columns that scanPlanRequest reads.
 const selectPlanRequests = `
@@ -90,10 +136,15 @@ func (s *Store) RequestPlan(
 	if err != nil {
 		return r, err
 	}
-	if asked.ID == 0 {
-		if err := tx.insertPlanRequest(by.Actor, &asked); err != nil {
-			return r, err
-		}
+	r.Value = asked
+	if asked.ID != 0 {
+		return r, tx.Commit() // nothing is written
+	}
+	if err := tx.checkCustomerChanges(by.Actor, a.ID); err != nil {
+		return r, err
+	}
+	if err := tx.insertPlanRequest(by.Actor, &asked); err != nil {
+		return r, err
 	}
 	return petcat.Result[petcat.PlanRequest]{Value: asked}, tx.commitOnce(by, action, int64(asked.ID))
 }

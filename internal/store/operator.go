@@ -90,9 +90,11 @@ func (s *Store) CreateOperator(
 	if err := tx.Run(insertOperator, name, role, tx.now.UnixMilli()); err != nil {
 		return r, err
 	}
-	made, err := tx.insertLink(petcat.Subject{Operator: name}, link)
-	if err != nil {
-		return r, err
+	var made petcat.Link
+	if link != (petcat.TokenHash{}) {
+		if made, err = tx.insertLink(petcat.Subject{Operator: name}, link); err != nil {
+			return r, err
+		}
 	}
 	if err := tx.log(by.Actor, action, name.String(), detail{"role": role}); err != nil {
 		return r, err
@@ -161,16 +163,18 @@ func (s *Store) RemoveOperator(
 }
 
 // tokenColumns are the columns that scanToken reads.
-const tokenColumns = `id, name, role, created_at, expires_at, revoked_at`
+const tokenColumns = `id, name, role, hint, created_at, expires_at, revoked_at, used_at`
 
 func scanToken(row Row) (o petcat.OperatorToken, err error) {
 	err = row.Scan(
 		&o.ID,
 		&o.Name,
 		&o.Role,
+		&o.Hint,
 		(*moment)(&o.CreatedAt),
 		(*moment)(&o.ExpiresAt),
 		(*moment)(&o.RevokedAt),
+		(*moment)(&o.UsedAt),
 	)
 	return o, err
 }
@@ -195,6 +199,22 @@ func (s *Store) FindToken(ctx context.Context, token petcat.TokenHash) (petcat.O
 	return queryRow(s.reader(ctx, "find token"), scanToken, petcat.ErrTokenInvalid(), selectTokenByHash, token[:])
 }
 
+// FindTokens implements [petcat.OperatorTokenStore].
+func (s *Store) FindTokens(ctx context.Context, tokens []petcat.TokenHash) ([]petcat.OperatorToken, error) {
+	args := make([][]any, len(tokens))
+	for i, h := range tokens {
+		args[i] = []any{h[:]}
+	}
+	return queryEach(s.reader(ctx, "find tokens by their hashes"), scanToken, selectTokenByHash, args)
+}
+
+const touchToken = `UPDATE operator_tokens SET used_at = $1 WHERE id = $2`
+
+// TouchToken implements [petcat.OperatorTokenStore].
+func (s *Store) TouchToken(ctx context.Context, id petcat.OperatorTokenID) error {
+	return s.exec(ctx, "touch token", touchToken, Now(s.clock).UnixMilli(), id)
+}
+
 const selectLiveToken = `SELECT ` + tokenColumns + ` FROM operator_tokens WHERE name = $1 AND revoked_at IS NULL`
 
 // liveToken returns the token with a name that was not revoked, or the error missing.
@@ -203,8 +223,8 @@ func liveToken(q Querier, name petcat.OperatorName, missing error) (petcat.Opera
 }
 
 const insertToken = `
-	INSERT INTO operator_tokens (id, hash, name, role, created_at, expires_at, revoked_at)
-	VALUES ($1, $2, $3, $4, $5, $6, NULL)`
+	INSERT INTO operator_tokens (id, hash, name, role, hint, created_at, expires_at, revoked_at, used_at)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, NULL, NULL)`
 
 // CreateToken implements [petcat.OperatorTokenStore].
 func (s *Store) CreateToken(
@@ -230,6 +250,7 @@ func (s *Store) CreateToken(
 		ID:        petcat.OperatorTokenID(tx.sequences.Token),
 		Name:      n.Name,
 		Role:      n.Role,
+		Hint:      n.Hint,
 		CreatedAt: tx.now,
 		ExpiresAt: stored(n.ExpiresAt),
 	}
@@ -238,6 +259,7 @@ func (s *Store) CreateToken(
 		n.Hash[:],
 		o.Name,
 		o.Role,
+		o.Hint,
 		o.CreatedAt.UnixMilli(),
 		millis(o.ExpiresAt),
 	)

@@ -87,7 +87,8 @@ func scanSubject(row Row) (of petcat.Subject, err error) {
 func (s *Store) SignIn(
 	ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash,
 ) (_ petcat.Session, err error) {
-	if err := s.checkLink(ctx, link); err != nil {
+	// It takes no lock: anybody can send a link, and only a valid one may delay other writes.
+	if _, err := s.FindLink(ctx, realm, link); err != nil {
 		return petcat.Session{}, err
 	}
 	tx, err := s.begin(ctx, Work{Doing: "sign in"})
@@ -132,16 +133,16 @@ func scanSession(row Row) (s petcat.Session, err error) {
 	return s, err
 }
 
-const countLinks = `SELECT count(*) FROM sign_in_links WHERE hash = $1 AND expires_at > $2`
+const selectLink = `SELECT operator_name, account_id FROM sign_in_links WHERE hash = $1 AND expires_at > $2`
 
-// checkLink returns an error if there is no such link. It takes no lock: anybody can send a link, and
-// only a valid one may delay other writes.
-func (s *Store) checkLink(ctx context.Context, link petcat.TokenHash) error {
-	n, err := queryRow(s.reader(ctx, "find link"), scanNumber, nil, countLinks, link[:], Now(s.clock).UnixMilli())
-	if err == nil && n == 0 {
-		return petcat.ErrLinkInvalid()
+// FindLink implements [petcat.SessionStore].
+func (s *Store) FindLink(ctx context.Context, realm petcat.Realm, link petcat.TokenHash) (petcat.Subject, error) {
+	now := Now(s.clock).UnixMilli()
+	of, err := queryRow(s.reader(ctx, "find link"), scanSubject, petcat.ErrLinkInvalid(), selectLink, link[:], now)
+	if err == nil && of.Realm() != realm {
+		err = petcat.ErrLinkInvalid()
 	}
-	return err
+	return of, err
 }
 
 // FindSession implements [petcat.SessionStore].
@@ -183,9 +184,6 @@ func (s *Store) SignOut(ctx context.Context, session petcat.TokenHash) error {
 	return s.exec(ctx, "sign out", deleteSession, session[:])
 }
 
-// signOutID is stored with an idempotency key, because signing out has no resource.
-const signOutID = 1
-
 // SignOutEverywhere implements [petcat.SessionStore].
 func (s *Store) SignOutEverywhere(
 	ctx context.Context, by petcat.Author, of petcat.Subject,
@@ -196,12 +194,15 @@ func (s *Store) SignOutEverywhere(
 		return ended, err
 	}
 	defer tx.End(&err)
-	id, err := tx.replays(by, action)
+	replayed, err := tx.replays(by, action)
 	if err != nil {
 		return ended, err
 	}
-	if id != 0 {
-		return petcat.Result[int64]{Replayed: true}, tx.Commit()
+	if replayed != 0 {
+		return petcat.Result[int64]{Value: replayed - 1, Replayed: true}, tx.Commit()
+	}
+	if err := tx.deleteLinks(of); err != nil {
+		return ended, err
 	}
 	ended.Value, err = tx.endSessions(of)
 	if err != nil {
@@ -210,7 +211,9 @@ func (s *Store) SignOutEverywhere(
 	if err := tx.log(by.Actor, action, of.String(), detail{"sessions": ended.Value}); err != nil {
 		return ended, err
 	}
-	return ended, tx.commitOnce(by, action, signOutID)
+	// Signing out has no resource. Instead of an id, the number of sessions is stored with the
+	// idempotency key, plus 1, because 0 means none.
+	return ended, tx.commitOnce(by, action, ended.Value+1)
 }
 
 const deleteSessions = `DELETE FROM sessions WHERE operator_name = $1 AND account_id = $2`

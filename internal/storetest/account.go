@@ -20,12 +20,21 @@ func testAccounts(t *testing.T, open Open) {
 			CreatedAt: noon,
 		}, a)
 		b := f.account(t, "shop")
-		for ref, want := range map[string]petcat.Account{"acct_1": a, "Zoo ' 犬": a, "shop": b, "acct_2": b} {
+		c := f.account(t, "Café")
+		for ref, want := range map[string]petcat.Account{
+			"acct_1":     a,
+			"Zoo ' 犬":    a,
+			"shop":       b,
+			"acct_2":     b,
+			"ACCT_2":     b,
+			"Café":       c,
+			"Cafe\u0301": c,
+		} {
 			got := must(f.FindAccount(t.Context(), ref))
 			wantEqual(t, "found by "+ref, want, got)
 		}
 		wantEqual(t,
-			"listed", []petcat.Account{a, b}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
+			"listed", []petcat.Account{a, b, c}, collect(t, func(fn func(petcat.Account) error) error { return f.EachAccount(t.Context(), fn) }))
 	})
 	t.Run("unknown accounts are not found", func(t *testing.T) {
 		f := start(t, open)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"crypto/rand"
 	"testing"
 	"time"
 
@@ -64,4 +65,36 @@ func testBans(t *testing.T, open Open) {
 	}
 	wantEqual(t, "audit entries", entries, len(f.audit(t)))
 	wantEqual(t, "the next ban", ban(first.ID, 3, false), f.bans(t)[0])
+}
+
+// testInheritedBan: a successor has the last ban of the key that it replaces, and the feed tells the servers.
+func testInheritedBan(t *testing.T, open Open) {
+	f := start(t, open)
+	a := f.account(t, "zoo")
+	k, _ := f.key(t, a.ID, 1)
+	clean, _ := f.key(t, a.ID, 2)
+	b := petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: f.now(), EndsAt: f.now().Add(petcat.BanDuration(3)), EarlyRetries: 31}
+	if err := f.SaveBan(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	rotate := func(id petcat.KeyID) petcat.KeyID {
+		keys := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}
+		rotation, _, err := keys.Rotation(id, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return must(f.RotateKey(t.Context(), petcat.By(operator), rotation)).Value.New.ID
+	}
+	inherited := b
+	inherited.Key = rotate(k.ID)
+	rotate(clean.ID)
+	wantEqual(t, "bans", []petcat.Ban{b, inherited}, f.bans(t))
+
+	lifted := must(f.LiftBan(t.Context(), petcat.By(operator), inherited.Key)).Value
+	next := lifted
+	next.Key = rotate(inherited.Key)
+	wantEqual(t, "bans after the successor's was lifted", []petcat.Ban{b, lifted, next}, f.bans(t))
+	f.clock.Advance(petcat.BanRetention)
+	rotate(next.Key)
+	wantEqual(t, "number of bans, without a forgotten one", 3, len(f.bans(t)))
 }

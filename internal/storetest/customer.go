@@ -82,3 +82,58 @@ func testPlanRequests(t *testing.T, open Open) {
 		`cli:ada account.close acct_2 {"revoked_keys":0}`,
 	}, lines[len(lines)-2:])
 }
+
+// testCustomerChanges: a customer makes a limited number of changes in a day. Revoking keys is always
+// possible, and operators have no limit.
+func testCustomerChanges(t *testing.T, open Open) {
+	f := start(t, open)
+	account := f.account(t, "zoo").ID
+	k, _ := f.key(t, account, 1)
+	customer := petcat.By(account.Actor())
+	edit := func(by petcat.Author, label string) error {
+		e := must(petcat.ParseKeyEdit(&label, nil))
+		_, err := f.EditKey(t.Context(), by, k.ID, e)
+		return err
+	}
+	must(0, edit(customer, "a"))
+	f.clock.Advance(time.Hour)
+	for range (petcat.MaxCustomerChanges - 2) / 2 {
+		must(0, edit(customer, "b"))
+		must(0, edit(customer, "a"))
+	}
+	entries := len(f.auditLines(t))
+	must(0, edit(customer, "a")) // changes nothing
+	wantEqual(t, "entries of an edit that changes nothing", entries, len(f.auditLines(t)))
+	must(0, edit(customer, "b"))
+
+	wantTooMany := func(err error) {
+		t.Helper()
+		wantCode(t, err, petcat.CodeTooManyChanges)
+		if err != nil {
+			wantEqual(t, "the time until the next change", 23*time.Hour, petcat.Public(err).RetryAfter)
+		}
+	}
+	wantTooMany(edit(customer, "a"))
+	n, _, err := generator(2).NewKey(account, petcat.KeyTerms{})
+	must(n, err)
+	_, err = f.CreateKey(t.Context(), customer, n)
+	wantTooMany(err)
+	r, _, err := generator(3).Rotation(k.ID, time.Hour)
+	must(r, err)
+	_, err = f.RotateKey(t.Context(), customer, r)
+	wantTooMany(err)
+	_, err = f.ChangeKey(t.Context(), customer, k.ID, petcat.DisableKey)
+	wantTooMany(err)
+	p := must(petcat.ParseNewPlanRequest(account, "pro", ""))
+	_, err = f.RequestPlan(t.Context(), customer, p)
+	wantTooMany(err)
+
+	must(0, edit(petcat.By(operator), "c"))
+	must(f.CreateKey(t.Context(), petcat.By(operator), n))
+	must(f.ChangeKey(t.Context(), customer, 2, petcat.RevokeKey))
+	must(f.SignOutEverywhere(t.Context(), customer, petcat.Subject{Account: account}))
+	f.clock.Advance(23 * time.Hour)
+	wantCode(t, edit(customer, "a"), petcat.CodeTooManyChanges) // the revocation counts
+	f.clock.Advance(time.Hour)
+	must(0, edit(customer, "a"))
+}

@@ -49,18 +49,23 @@ func testOperators(t *testing.T, open Open) {
 		"operator bob operator.sign_in operator bob {}", "cli:ada operator.remove operator bob {\"sessions\":1}",
 	}, f.auditLines(t))
 	wantChain(t, f.audit(t))
+
+	cleo := f.operator(t, "cleo", "viewer", petcat.TokenHash{}) // without a link
+	wantEqual(t, "an operator without a link", petcat.Operator{Name: "cleo", Role: petcat.RoleViewer, CreatedAt: f.now()}, cleo)
+	_, err = f.FindLink(t.Context(), petcat.OperatorRealm, petcat.TokenHash{})
+	wantCode(t, err, petcat.CodeNotFound)
 }
 
 func testTokens(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(name string, expiresAt time.Time, hash petcat.TokenHash) (petcat.OperatorToken, error) {
 		return value(f.CreateToken(t.Context(), petcat.By(operator), petcat.NewToken{
-			Name: petcat.OperatorName(name), Role: petcat.RoleViewer, ExpiresAt: expiresAt, Hash: hash,
+			Name: petcat.OperatorName(name), Role: petcat.RoleViewer, ExpiresAt: expiresAt, Hash: hash, Hint: "7kQz",
 		}))
 	}
 	end := noon.Add(time.Hour)
 	first := must(create("ci", end, token(1)))
-	want := petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, CreatedAt: noon, ExpiresAt: end}
+	want := petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, Hint: "7kQz", CreatedAt: noon, ExpiresAt: end}
 	wantEqual(t, "the result", want, first)
 	_, err := create("ci", time.Time{}, token(2))
 	wantCode(t, err, petcat.CodeInvalidField)
@@ -70,6 +75,14 @@ func testTokens(t *testing.T, open Open) {
 	wantEqual(t, "found by its secret", first, found)
 	_, err = f.FindToken(t.Context(), token(2))
 	wantCode(t, err, petcat.CodeInvalidAPIKey)
+
+	f.clock.Advance(time.Minute)
+	if err := f.TouchToken(t.Context(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	first.UsedAt = f.now()
+	leaked := must(f.FindTokens(t.Context(), []petcat.TokenHash{token(2), token(1)}))
+	wantEqual(t, "found by their secrets", []petcat.OperatorToken{first}, leaked)
 
 	f.clock.Advance(time.Hour)
 	second := must(create("ci", time.Time{}, token(3))) // the first has expired

@@ -45,6 +45,7 @@ func testAccountPages(t *testing.T, open Open) {
 		wantEqual(t, "accounts by prefix", all[1:5], pages("aCM", limit+1))
 	}
 	wantEqual(t, "accounts that begin with ä", all[8:], pages("ä", 10))
+	wantEqual(t, "accounts that begin with ä as two characters", all[8:], pages("a\u0308", 10))
 	wantEqual(t, "accounts that begin with Ä", all[7:8], pages("Ä", 10))
 	wantEqual(t, "accounts that begin with a%", all[:1], pages("A%", 10))
 	wantEqual(t, "accounts that begin with x", 0, len(pages("x", 10)))

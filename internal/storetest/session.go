@@ -86,17 +86,7 @@ func testSessions(t *testing.T, open Open) {
 			must(f.SignIn(t.Context(), petcat.AccountRealm, token(1+i), token(3+i)))
 		}
 	})
-	t.Run("an operator's session in use ends after a week", func(t *testing.T) {
-		f := startSignIn(t, open, petcat.OperatorRealm)
-		f.signIn(1)
-		for range 2 * petcat.SessionLife / petcat.SessionIdle {
-			f.wantSession(token(1), "")
-			must(0, f.TouchSession(t.Context(), token(1)))
-			f.clock.Advance(petcat.SessionIdle / 2)
-		}
-		f.wantSession(token(1), petcat.CodeNotFound)
-		wantEqual(t, "open sessions", int64(0), f.operators(t)[0].Sessions)
-	})
+	t.Run("sessions in use end after a maximum life", inRealms(open, testUsedSessions))
 	t.Run("removing an operator ends its sessions", func(t *testing.T) {
 		f := startSignIn(t, open, petcat.OperatorRealm)
 		f.signIn(1)
@@ -131,6 +121,10 @@ func testLinks(f signInFixture) {
 	f.link(token(1))
 	_, err := f.SignIn(f.t.Context(), other, token(1), token(2))
 	wantCode(f.t, err, petcat.CodeNotFound)
+	_, err = f.FindLink(f.t.Context(), other, token(1))
+	wantCode(f.t, err, petcat.CodeNotFound)
+	of := must(f.FindLink(f.t.Context(), f.of.Realm(), token(1)))
+	wantEqual(f.t, "the subject of the link", f.of, of)
 	f.clock.Advance(petcat.LinkLife - time.Millisecond)
 	begun := must(f.SignIn(f.t.Context(), f.of.Realm(), token(1), token(2)))
 	want := petcat.Session{CreatedAt: f.now(), SeenAt: f.now()}
@@ -193,6 +187,24 @@ func testIdleSessions(f signInFixture) {
 	f.wantSession(token(2), petcat.CodeNotFound)
 }
 
+// testUsedSessions: an operator's session ends after a week, a customer's after 90 days.
+func testUsedSessions(f signInFixture) {
+	life, idle := petcat.SessionLife, petcat.SessionIdle
+	if f.of.Realm() == petcat.AccountRealm {
+		life, idle = petcat.CustomerLife, petcat.CustomerIdle
+	}
+	f.signIn(1)
+	for range 2 * life / idle {
+		f.wantSession(token(1), "")
+		must(0, f.TouchSession(f.t.Context(), token(1)))
+		f.clock.Advance(idle / 2)
+	}
+	f.wantSession(token(1), petcat.CodeNotFound)
+	if f.of.Realm() == petcat.OperatorRealm {
+		wantEqual(f.t, "open sessions", int64(0), f.operators(f.t)[0].Sessions)
+	}
+}
+
 func testSignOut(f signInFixture) {
 	for i := range byte(3) {
 		f.signIn(1 + i)
@@ -215,6 +227,11 @@ func testSignOut(f signInFixture) {
 	wantEqual(f.t, "ended sessions", int64(1), ended)
 	f.signIn(5)
 	retry := must(f.SignOutEverywhere(f.t.Context(), by, f.of))
-	wantEqual(f.t, "the retry", petcat.Result[int64]{Replayed: true}, retry)
+	wantEqual(f.t, "the retry", petcat.Result[int64]{Value: 1, Replayed: true}, retry)
 	f.wantSession(token(5), "")
+
+	f.link(token(6))
+	ended = must(f.SignOutEverywhere(f.t.Context(), petcat.By(operator), f.of)).Value
+	wantEqual(f.t, "sessions that an operator ended", int64(1), ended)
+	f.wantNoLink(token(6))
 }

@@ -2,8 +2,10 @@
 // OTEL_EXPORTER_OTLP_ENDPOINT, or its variant for only traces or metrics. It is the only importer of
 // OpenTelemetry's packages, which read the other OTEL variables themselves.
 //
-// Each API request has one span, in the caller's trace (W3C trace context). It is created after
-// the response, so it does not delay requests.
+// Each API request has one span. It is in the caller's trace (W3C trace context) if a trusted proxy
+// forwarded the request; else it begins a trace, with a link to the caller's, so that strangers choose
+// neither its trace nor whether it is sampled. It is created after the response, so it does not delay
+// requests.
 package tracing
 
 import (
@@ -12,9 +14,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	bridge "go.opentelemetry.io/contrib/bridges/prometheus"
 	"go.opentelemetry.io/otel"
@@ -73,6 +77,9 @@ func (o Options) enabled(signal string) (bool, error) {
 
 // Start starts to send the enabled signals. It returns nil if none is enabled.
 func Start(ctx context.Context, o Options) (*Tracing, error) {
+	if err := o.checkEndpoints(); err != nil {
+		return nil, err
+	}
 	traces, err := o.enabled("TRACES")
 	metrics, metricsErr := o.enabled("METRICS")
 	if err = errors.Join(err, metricsErr); err != nil || !traces && !metrics {
@@ -91,6 +98,7 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 	if err != nil {
 		return nil, petcat.Unusablef(err, "OTEL_RESOURCE_ATTRIBUTES cannot be read: %v", err)
 	}
+	otel.SetLogger(logr.New(&sink{o.Logger}))
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		o.Logger.Warn("export of traces or metrics failed", "error", err)
 	}))
@@ -107,6 +115,45 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 	}
 	return t, nil
 }
+
+// checkEndpoints returns a [petcat.UnusableError] for an endpoint that is no URL. Unlike the errors of
+// OpenTelemetry, it does not show the URL, which may contain a password.
+func (o Options) checkEndpoints() error {
+	for _, name := range []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+	} {
+		value := o.Environ[name]
+		if value == "" {
+			continue
+		}
+		u, err := url.Parse(value)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return petcat.Unusablef(nil, "%s must be the URL of a collector, such as https://collector.example.com:4318; "+
+				"the value is not shown, because it may contain a password", name)
+		}
+	}
+	return nil
+}
+
+// sink is the log of OpenTelemetry. It drops errors and values, which may repeat variables with secrets.
+type sink struct{ logger *slog.Logger }
+
+func (*sink) Init(logr.RuntimeInfo) {}
+
+// Enabled is for the levels of [logr.Logger.Info]: none.
+func (*sink) Enabled(int) bool { return false }
+
+func (*sink) Info(int, string, ...any) {}
+
+func (s *sink) Error(_ error, message string, _ ...any) {
+	s.logger.Warn("OpenTelemetry reported a mistake; check the variables that begin with OTEL_", "message", message)
+}
+
+func (s *sink) WithValues(...any) logr.LogSink { return s }
+
+func (s *sink) WithName(string) logr.LogSink { return s }
 
 func (t *Tracing) sendTraces(ctx context.Context, from *resource.Resource) error {
 	exporter, err := otlptracehttp.New(ctx)
@@ -140,6 +187,7 @@ func (t *Tracing) sendMetrics(ctx context.Context, from *resource.Resource, all 
 // Request is a completed request.
 type Request struct {
 	Header     http.Header // of the request; it may name the caller's trace
+	Trusted    bool        // the header comes from a trusted proxy
 	Operation  string      // "" for none
 	Status     int
 	Start      time.Time
@@ -153,10 +201,17 @@ func (t *Tracing) Record(r Request) {
 		return
 	}
 	ctx := context.Background() //nolint:forbidigo // the request is complete
-	ctx = propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
-	_, span := t.tracer.Start(ctx, cmp.Or(r.Operation, "none"),
+	named := propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
+	options := []trace.SpanStartOption{
 		trace.WithSpanKind(trace.SpanKindServer),
-		trace.WithTimestamp(r.Start))
+		trace.WithTimestamp(r.Start),
+	}
+	if r.Trusted {
+		ctx = named
+	} else if caller := trace.SpanContextFromContext(named); caller.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: caller}))
+	}
+	_, span := t.tracer.Start(ctx, cmp.Or(r.Operation, "none"), options...)
 	span.SetAttributes(attribute.Int("http.response.status_code", r.Status))
 	for name, value := range r.Attributes {
 		if value != "" {

@@ -26,6 +26,7 @@ func TestStart(t *testing.T) {
 		"both none":   {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, false, ""},
 		"exporter":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "zipkin"}, false, `OTEL_TRACES_EXPORTER must be otlp or none (got "zipkin")`},
 		"protocol":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"}, false, `OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf (got "grpc")`},
+		"endpoint":    {map[string]string{endpoint: "https://user:s3cret@host:bad"}, false, endpoint + " must be the URL of a collector, such as https://collector.example.com:4318; the value is not shown, because it may contain a password"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tracing.Start(t.Context(), tracing.Options{

@@ -4,6 +4,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -43,7 +45,8 @@ func StatusOf(code petcat.Code) int {
 	case petcat.CodeRateLimitExceeded,
 		petcat.CodeDailyQuotaExceeded,
 		petcat.CodeKeyBanned,
-		petcat.CodeTooManyFailedAttempts:
+		petcat.CodeTooManyFailedAttempts,
+		petcat.CodeTooManyChanges:
 		return http.StatusTooManyRequests
 	case petcat.CodeServiceUnavailable:
 		return http.StatusServiceUnavailable
@@ -52,14 +55,32 @@ func StatusOf(code petcat.Code) int {
 	}
 }
 
+// StatusGone is recorded if the client disconnected before the response, as in nginx. Nobody receives
+// it.
+const StatusGone = 499
+
+// IsGone reports whether err ended a request only because its client disconnected.
+func IsGone(r *http.Request, err error) bool {
+	return errors.Is(err, context.Canceled) && r.Context().Err() != nil
+}
+
 // WriteError sends the contract's Error object.
 func WriteError(w http.ResponseWriter, public *petcat.Error) {
+	SetCode(w, public.Code)
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
+	SetRetryAfter(h, public)
 	status := StatusOf(public.Code)
 	w.WriteHeader(status)
 	_, _ = w.Write(ErrorBody(public, status)) // fails only if the client disconnected
+}
+
+// SetRetryAfter sets the header Retry-After if the error has a time after which a retry may succeed.
+func SetRetryAfter(h http.Header, public *petcat.Error) {
+	if seconds := public.RetrySeconds(); seconds > 0 {
+		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
 }
 
 // ErrorBody returns the contract's Error object.

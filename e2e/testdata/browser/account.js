@@ -25,6 +25,9 @@ async function main() {
   saw.address = page.url(); // without the token
   await look();
   await page.keyboard.press('Enter'); // the button has the focus
+  await page.getByRole('heading', { name: 'Sign in to Whiskers & Co?' }).waitFor();
+  await look();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL(/account\/$/);
   await look();
   await page.keyboard.press('Tab');

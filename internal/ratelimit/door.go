@@ -1,0 +1,111 @@
+package ratelimit
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/clock"
+)
+
+// Door checks the credentials of one kind: API keys, sessions, sign-in links or operator tokens, which
+// clients K send. Its rule is that failures never reject a valid credential:
+//
+//  1. A malformed credential is a failure, without a look-up.
+//  2. [Door.LookUp] looks up a well-formed one, whatever its address did before.
+//  3. A valid credential counts nothing. [Door.Fail] counts a failure of the address, an IPv4 address
+//     or an IPv6 /64, before the response. Past the limit of the minute, failures get 429.
+//  4. The table of addresses is bounded; addresses beyond it share one count.
+//  5. A limited number of credentials is looked up at a time; the others wait in order. Addresses
+//     that have reached their limit have few places of their own, so a flood of well-formed wrong
+//     credentials delays only such addresses.
+//
+// Use [NewDoor].
+type Door[K comparable] struct {
+	failures *Bucket[K]
+	lookups  *Lookups
+}
+
+// NewDoor returns a door that allows limit failures of an address per minute. Doors may share the
+// look-ups.
+func NewDoor[K comparable](c clock.Clock, limit int64, l *Lookups) *Door[K] {
+	return &Door[K]{failures: NewBucket[K](c, limit, MaxAddresses), lookups: l}
+}
+
+// Limit returns the number of failures that an address may have in a minute.
+func (d *Door[K]) Limit() int64 { return d.failures.Limit() }
+
+// State returns the failures of an address.
+func (d *Door[K]) State(from K) BucketDecision { return d.failures.Peek(from) }
+
+// Fail counts a failure of an address. If it is rejected, it must get 429.
+func (d *Door[K]) Fail(from K) BucketDecision { return d.failures.Take(from) }
+
+// LookUp calls find, which looks up a well-formed credential, when it has a place, and returns its
+// error. If too many wait, it returns a [petcat.Error] at once, with
+// [petcat.CodeTooManyFailedAttempts] if the address has reached its limit, and otherwise with
+// [petcat.CodeServiceUnavailable]. It also returns if ctx ends before find is called.
+func (d *Door[K]) LookUp(ctx context.Context, from K, find func() error) error {
+	failed := d.State(from)
+	if failed.Minute.Remaining() > 0 {
+		return d.lookups.usual.call(ctx, find, petcat.Errorf(petcat.CodeServiceUnavailable,
+			"too many credentials are being checked; retry in a second").After(time.Second))
+	}
+	wait := time.Duration(retryAfter(failed.Now, failed.Minute.Reset)) * time.Second
+	return d.lookups.suspect.call(ctx, find, petcat.Errorf(petcat.CodeTooManyFailedAttempts,
+		"too many attempts with a wrong credential came from your address; wait until Retry-After has passed").After(wait))
+}
+
+// Lookups limits the look-ups of doors. Use [NewLookups].
+type Lookups struct {
+	usual   places
+	suspect places // for addresses that have reached their limit
+}
+
+// suspectShare is the fraction of the look-ups that addresses may have that have reached their limit.
+const suspectShare = 8
+
+// NewLookups returns look-ups of which a number runs at a time, and further ones wait. Addresses that
+// have reached their limit may have an additional eighth of both.
+func NewLookups(running, waiting int) *Lookups {
+	return &Lookups{
+		usual:   newPlaces(running, waiting),
+		suspect: newPlaces(max(1, running/suspectShare), waiting/suspectShare),
+	}
+}
+
+// places are a semaphore with a limit of waiters. Waiters get a place in their order.
+type places struct {
+	taken chan struct{} // holds a value for each taken place
+	limit int64         // of inside
+	// inside is the number of calls that run or wait.
+	inside *atomic.Int64
+}
+
+func newPlaces(running, waiting int) places {
+	return places{
+		taken:  make(chan struct{}, running),
+		limit:  int64(running + waiting),
+		inside: new(atomic.Int64),
+	}
+}
+
+// call calls f in a place. It returns the error crowded if too many calls wait.
+func (p places) call(ctx context.Context, f func() error, crowded error) error {
+	defer p.inside.Add(-1)
+	if p.inside.Add(1) > p.limit {
+		return crowded
+	}
+	select {
+	case p.taken <- struct{}{}:
+	default: // a free place is taken even if ctx has ended
+		select {
+		case p.taken <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	defer func() { <-p.taken }()
+	return f()
+}
