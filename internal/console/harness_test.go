@@ -25,6 +25,7 @@ type service struct {
 
 	history *History
 	totals  Totals // of the responses so far
+	status  string
 	parts   []Part
 }
 
@@ -49,6 +50,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Service: pagetest.Open(t),
 		history: NewHistory(pagetest.Noon, bounds()),
 		totals:  newTotals(),
+		status:  "ready",
 		parts:   []Part{{Name: "store"}, {Name: "limiter"}},
 	}
 	o := Options{
@@ -59,6 +61,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Version: "1.2.3",
 		Node:    "N1",
 		History: s.history,
+		Status:  func() string { return s.status },
 		Parts:   func() []Part { return s.parts },
 		Nodes: func() []petcat.Node {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: pagetest.Noon}}
