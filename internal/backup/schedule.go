@@ -79,6 +79,7 @@ type Schedule struct {
 	Logger      *slog.Logger
 
 	Failures atomic.Int64 // of this node
+	Damaged  atomic.Int64 // of Failures: those in which verification found faults
 
 	last     atomic.Value // Made
 	wait     time.Duration
@@ -181,6 +182,7 @@ func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
 		_, faults, err = Verify(ctx, draft.Name())
 	}
 	if len(faults) > 0 {
+		s.Damaged.Add(1)
 		err = fmt.Errorf(
 			"the backup has %d faults, the first is: %s; check the data with petcat verify",
 			len(faults), faults[0])

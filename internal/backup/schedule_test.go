@@ -127,7 +127,7 @@ func TestScheduleFails(t *testing.T) {
 	s := newSchedule(t, st)
 	good := s.after(0)
 	s.Database = faulty{st}
-	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures.Load() != 1 || s.UntilCheck() != retryAfter {
+	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures.Load() != 1 || s.Damaged.Load() != 1 || s.UntilCheck() != retryAfter {
 		t.Errorf("with a fault, got the files %v and %d failures", got, s.Failures.Load())
 	}
 	s.Database = st
@@ -141,7 +141,7 @@ func TestScheduleFails(t *testing.T) {
 	s.Folder = filepath.Join(folder, "none")
 	s.Check(t.Context())
 	s.Folder = folder
-	if got := s.after(retryAfter); len(got) != 2 || s.Failures.Load() != 2 {
+	if got := s.after(retryAfter); len(got) != 2 || s.Failures.Load() != 2 || s.Damaged.Load() != 1 {
 		t.Errorf("after the failures, got the files %v and %d failures", got, s.Failures.Load())
 	}
 }

@@ -122,6 +122,7 @@ func (b base) scheduleBackups(d *data) error {
 	b.metrics.Read("petcat_backup_duration_seconds", func() float64 { return s.Last().Seconds })
 	b.metrics.Read("petcat_backup_size_bytes", func() float64 { return float64(s.Last().Size) })
 	b.metrics.Read("petcat_backup_failures_total", func() float64 { return float64(s.Failures.Load()) })
+	b.metrics.Read("petcat_backup_damaged_total", func() float64 { return float64(s.Damaged.Load()) })
 	return nil
 }
 
