@@ -147,6 +147,19 @@ func Prepare(path string) error {
 	return err
 }
 
+// CheckWritable is [Prepare] for a directory that is not created: if it is missing, its nearest existing
+// parent must be writable.
+func CheckWritable(path string) error {
+	path, err := filepath.Abs(path)
+	for err == nil {
+		if _, missing := os.Stat(path); !errors.Is(missing, fs.ErrNotExist) || filepath.Dir(path) == path {
+			return Prepare(path)
+		}
+		path = filepath.Dir(path)
+	}
+	return err
+}
+
 // CheckUser returns a [petcat.UnusableError] if this process is root and a directory belongs to
 // another user, who could replace any name in it while root creates files there. For a missing
 // directory, it checks the one in which it would be created.

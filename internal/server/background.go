@@ -2,17 +2,12 @@ package server
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/backup"
-	"github.com/petcat-api/petcat/internal/datadir"
 	"github.com/petcat-api/petcat/internal/store"
 )
 
@@ -80,24 +75,14 @@ func (h *heartbeats) beat(ctx context.Context) {
 	}
 }
 
-// scheduleBackups starts the scheduled backups, if enabled. Only permanent errors stop the start;
-// a full disk, for example, is reported by each backup.
+// scheduleBackups starts the scheduled backups, if enabled.
 func (b base) scheduleBackups(d *data) error {
 	if b.Settings.BackupEvery == 0 {
 		return nil
 	}
-	folder, err := filepath.Abs(b.Settings.BackupDir)
-	if err == nil {
-		err = datadir.Prepare(folder)
-	}
-	if _, ok := errors.AsType[*petcat.UnusableError](err); ok {
-		return err // of another user
-	}
-	for _, never := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
-		if errors.Is(err, never) {
-			return petcat.Unusablef(never, "scheduled backups cannot be written to %s (%v); "+
-				"give this user write permission, or choose another directory with --backup-dir", folder, never)
-		}
+	folder, err := prepareBackups(b.Settings)
+	if err != nil {
+		return err
 	}
 	host, _ := os.Hostname() // "" if it is unknown
 	s := &backup.Schedule{
