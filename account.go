@@ -197,6 +197,10 @@ type AccountStore interface {
 	// CloseAccount closes an account permanently, revokes its keys, and declines its pending plan
 	// request. It is idempotent.
 	CloseAccount(ctx context.Context, by Author, id AccountID) (Result[Account], error)
+	// PurgeAccount deletes the categories, pets and orders of an account, which may be closed, in
+	// many short changes. It has one audit entry, from its beginning. After an error, repeat it to
+	// delete the rest; with the same idempotency key, the result is that of the first call.
+	PurgeAccount(ctx context.Context, by Author, id AccountID) (Result[Purge], error)
 	// AccountPage returns a page of accounts. As in all lists, a page with fewer entries than
 	// the limit is the last one.
 	AccountPage(ctx context.Context, q AccountQuery) ([]Account, error)

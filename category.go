@@ -199,6 +199,14 @@ type CategoryOrigin struct {
 	CreatedAt time.Time
 }
 
+// ManagedCategory is a category as operators see it.
+type ManagedCategory struct {
+	Category
+
+	Account   AccountID // the creator; 0: an operator
+	CreatedAt time.Time
+}
+
 // CategoryStore keeps categories.
 type CategoryStore interface {
 	// CreateCategory stores a category and its idempotency key. When it returns, both are
@@ -214,8 +222,12 @@ type CategoryStore interface {
 	UpdateCategory(ctx context.Context, u UpdateCategory) (Category, error)
 
 	// DeleteCategory deletes a category durably. It returns the same errors as
-	// UpdateCategory, and one with [CodeCategoryInUse] if a pet uses the category.
+	// UpdateCategory, and one with [CodeCategoryInUse] if d.Account has a pet of the category.
 	DeleteCategory(ctx context.Context, d DeleteCategory) error
+
+	// FindCategory returns a category, or an [Error] with [CodeNotFound] or
+	// [CodeServiceUnavailable].
+	FindCategory(ctx context.Context, id CategoryID) (ManagedCategory, error)
 
 	// EachCategory calls fn for every category ever created, deleted ones included, by
 	// ascending id, in one snapshot, and stops at the first error that fn returns. The

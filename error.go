@@ -34,7 +34,7 @@ const (
 
 	// 409, 410, 412, 413, 415, 422
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
-	CodeCategoryInUse         Code = "category_in_use" // pets use it, so it cannot be deleted
+	CodeCategoryInUse         Code = "category_in_use" // the account's pets use it, so it cannot be deleted
 	CodeOperationSunset       Code = "operation_sunset"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeBodyTooLarge          Code = "body_too_large"

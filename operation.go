@@ -26,6 +26,7 @@ const (
 	OpListPets       OperationID = "listPets"
 	OpCreatePet      OperationID = "createPet"
 	OpGetPetByID     OperationID = "getPetById"
+	OpDeletePet      OperationID = "deletePet"
 	OpListOrders     OperationID = "listOrders"
 	OpCreateOrder    OperationID = "createOrder"
 )
@@ -84,6 +85,7 @@ func Operations() []Operation {
 			DeprecatedAt: time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC),
 			SunsetAt:     time.Date(2027, time.November, 30, 0, 0, 0, 0, time.UTC),
 		},
+		{ID: OpDeletePet, Method: "DELETE", Path: "/pets/{petId}", Stability: Experimental},
 		{
 			ID:        OpListOrders,
 			Method:    "GET",

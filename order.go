@@ -11,7 +11,7 @@ type OrderID int64
 // Order is an order of a pet.
 type Order struct {
 	ID       OrderID
-	Pet      PetID
+	Pet      PetID // it may have been deleted
 	Quantity int64 // from 1 to MaxQuantity
 }
 

@@ -12,7 +12,7 @@ type PetID int64
 type Pet struct {
 	ID       PetID
 	Name     string
-	Category CategoryID
+	Category CategoryID // another account's category may have been deleted
 }
 
 // NewPet is a valid pet to be created. Only [ParseNewPet] makes one.
@@ -78,11 +78,35 @@ type PetQuery struct {
 	Limit    int        // maximum number of pets
 }
 
+// DeletePet asks a store to delete a pet.
+type DeletePet struct {
+	ID      PetID
+	Account AccountID // the account, which must be the creator; 0 for an operator, who may delete all
+	// By is the operator who sent the request. It is "" for a request of an account. Only
+	// changes by operators are in the audit log.
+	By Actor
+}
+
+// CheckPetChange checks whether the account by, or an operator if it is 0, may delete a pet of
+// creator. It returns an [Error] with [CodeForbidden].
+func CheckPetChange(creator, by AccountID) error {
+	if by != 0 && by != creator {
+		return Errorf(CodeForbidden,
+			"this pet was created by another account; only that account and the operator may delete it")
+	}
+	return nil
+}
+
+// NoSuchPet returns the error for the id of an unknown or deleted pet.
+func NoSuchPet() *Error {
+	return Errorf(CodeNotFound, "there is no pet with this id; it may have been deleted")
+}
+
 // PetStore keeps pets. All accounts share them.
 type PetStore interface {
-	// CreatePet stores a pet and its idempotency key durably. From then on, its category
-	// cannot be deleted. It returns an [Error] with [CodeInvalidField] if the category does
-	// not exist, [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], or
+	// CreatePet stores a pet and its idempotency key durably. From then on, its account
+	// cannot delete the category. It returns an [Error] with [CodeInvalidField] if the
+	// category does not exist, [CodeIdempotencyKeyReused], [CodeIdempotencyInProgress], or
 	// [CodeServiceUnavailable]. If [ErrOutcomeUnknown] is in the chain of the last one, the
 	// pet may or may not exist.
 	CreatePet(ctx context.Context, c CreatePet) (CreatedPet, error)
@@ -90,6 +114,11 @@ type PetStore interface {
 	// FindPet returns a pet, or an [Error] with [CodeNotFound] or
 	// [CodeServiceUnavailable].
 	FindPet(ctx context.Context, id PetID) (Pet, error)
+
+	// DeletePet deletes a pet durably; orders keep its id. It returns an [Error] with
+	// [CodeNotFound], [CodeForbidden], or [CodeServiceUnavailable]. If [ErrOutcomeUnknown] is
+	// in the chain of the last one, the pet may or may not exist.
+	DeletePet(ctx context.Context, d DeletePet) error
 
 	// ListPets returns pets by ascending id, including every pet whose creation was
 	// acknowledged before the call, or an [Error] with [CodeServiceUnavailable].

@@ -81,7 +81,8 @@ func (s *Categories) one(
 }
 
 // Delete deletes a category, unconditionally unless you pass [WithIfMatch]. Only the account
-// that created the category may delete it. If it has pets, the error is [CodeCategoryInUse].
+// that created the category may delete it. If the account has pets of it, the error is
+// [CodeCategoryInUse].
 func (s *Categories) Delete(ctx context.Context, id int64, options ...Option) (*Response, error) {
 	return s.client.Do(ctx, http.MethodDelete, pathOf(categoriesPath, id), nil, nil, options...)
 }

@@ -12,7 +12,7 @@ import (
 type Pet struct {
 	ID         int64  `json:"id"` // ascending in the order of creation, never reused
 	Name       string `json:"name"`
-	CategoryID int64  `json:"category_id"`
+	CategoryID int64  `json:"category_id"` // another account's category may have been deleted
 }
 
 // NewPet is a pet to create.
@@ -38,6 +38,11 @@ func (s *Pets) Create(ctx context.Context, n NewPet, options ...Option) (Pet, *R
 // Limit 1, and break after the first pet. If it has another id, the pet does not exist.
 func (s *Pets) Get(ctx context.Context, id int64, options ...Option) (Pet, *Response, error) {
 	return one[Pet](ctx, s.client, http.MethodGet, pathOf(petsPath, id), nil, options)
+}
+
+// Delete deletes a pet. Only the account that created the pet may delete it.
+func (s *Pets) Delete(ctx context.Context, id int64, options ...Option) (*Response, error) {
+	return s.client.Do(ctx, http.MethodDelete, pathOf(petsPath, id), nil, nil, options...)
 }
 
 // PetOptions selects the pets of a list.

@@ -245,6 +245,9 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 	case "pets.get":
 		v, res, err := c.Pets.Get(ctx, x.ID, options...)
 		return v, res, err
+	case "pets.delete":
+		res, err := c.Pets.Delete(ctx, x.ID, options...)
+		return nil, res, err
 	case "pets.all":
 		return collect(c.Pets.All(ctx, petcat.PetOptions{CategoryID: x.CategoryID, PageOptions: page}, options...))
 	case "orders.create":

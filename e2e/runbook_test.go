@@ -141,6 +141,7 @@ func TestRunbook(t *testing.T) {
 		if m.secret != "" && m.request == "" {
 			m.request = m.list(m.secret).want(t, http.StatusOK).Header.Get("X-Request-Id")
 			eventually(t, "the request is in the log", func() bool { return strings.Contains(m.log.String(), m.request) })
+			m.create(m.secret, "Rubbish").want(t, http.StatusCreated) // category 1
 		}
 		for _, x := range examplesIn(section) {
 			m.follow(t, x)

@@ -33,11 +33,21 @@ func (p *program) accountCommand() *cobra.Command {
 		Use:   "close ACCOUNT",
 		Short: "Close an account and permanently revoke its keys",
 	}, withAccount(closeAccount))
+	closing.Flags().Bool("purge", false, "also delete its categories, pets and orders, as petcat account purge does")
 	yesFlag(closing)
+	purging := p.managing(&cobra.Command{
+		Use:   "purge ACCOUNT",
+		Short: "Delete all categories, pets and orders of an account",
+		Long: `Delete all categories, pets and orders that an account, which may be closed, has created
+until now. The deletion runs in small steps, so that servers hardly wait. If it is
+interrupted, run the command again. An open account can create more: close it, or disable
+its keys, first.`,
+	}, withAccount(purgeAccount))
+	yesFlag(purging)
 	return parent(&cobra.Command{
 		Use:   "account",
-		Short: "Create, list, change and close accounts",
-		Long: `Create, list, change and close accounts, the consumers of the API. Each account has a
+		Short: "Create, list, change, purge and close accounts",
+		Long: `Create, list, change, purge and close accounts, the consumers of the API. Each account has a
 plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12).`,
 	},
 		create,
@@ -52,6 +62,7 @@ plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12
 		}, withAccount(renameAccount)),
 		p.setPlanCommand(),
 		closing,
+		purging,
 		p.managing(&cobra.Command{
 			Use:   "link ACCOUNT",
 			Short: "Print a link to the customer's page of an account",
@@ -184,13 +195,43 @@ func (c *call) printPlan(err error, a petcat.Account, more string) error {
 }
 
 func closeAccount(c *call, a petcat.Account) error {
-	err := c.confirm(c.is("yes"), "Permanently close %s in %s and revoke its keys?",
-		accountTitle(a), place(c.settings))
+	more := ""
+	if c.is("purge") {
+		more = " Also delete all of its categories, pets and orders?"
+	}
+	err := c.confirm(c.is("yes"), "Permanently close %s in %s and revoke its keys?%s",
+		accountTitle(a), place(c.settings), more)
 	if err != nil {
 		return err
 	}
 	closed, err := c.store.CloseAccount(c.ctx(), petcat.By(actor()), a.ID)
-	return c.done(err, representation.Account(closed.Value), "%s is closed, and its keys are revoked.", accountTitle(a))
+	if err != nil {
+		return err
+	}
+	done := representation.Account(closed.Value)
+	if !c.is("purge") {
+		return c.print(done,
+			"%s is closed, and its keys are revoked. What it created stays; to delete that, run: petcat account purge %s",
+			accountTitle(a), a.ID)
+	}
+	purged, err := c.store.PurgeAccount(c.ctx(), petcat.By(actor()), a.ID)
+	done = append(done, kv("purged", representation.Purge(purged.Value)))
+	return c.done(err, done, "%s is closed, and its keys are revoked. %s", accountTitle(a), purgedText(purged.Value))
+}
+
+// purgedText describes a purge.
+func purgedText(p petcat.Purge) string {
+	return fmt.Sprintf("Deleted: %d categories, %d pets, %d orders.", p.Categories, p.Pets, p.Orders)
+}
+
+func purgeAccount(c *call, a petcat.Account) error {
+	err := c.confirm(c.is("yes"), "Permanently delete all categories, pets and orders of %s in %s?",
+		accountTitle(a), place(c.settings))
+	if err != nil {
+		return err
+	}
+	purged, err := c.store.PurgeAccount(c.ctx(), petcat.By(actor()), a.ID)
+	return c.done(err, representation.Purge(purged.Value), "%s is purged. %s", accountTitle(a), purgedText(purged.Value))
 }
 
 func linkAccount(c *call, a petcat.Account) error {

@@ -230,8 +230,8 @@ func (p *program) categoryDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete ID",
 		Short: "Delete a category",
-		Long: `Delete a category. Only the account that created it may delete it, and only while no pet
-uses it.`,
+		Long: `Delete a category. Only the account that created it may delete it, and only while the
+account has no pets of it.`,
 	}
 	yesFlag(cmd)
 	return p.calling(cmd, deleteCategory)

@@ -99,7 +99,7 @@ func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 }
 
 // arguments checks the arguments of a command against the names in its Use. A name in brackets is
-// optional. KEY_ID must be the id of a key, and ID the id of a category.
+// optional. KEY_ID must be the id of a key, PET_ID of a pet, and ID of a category.
 func arguments(cmd *cobra.Command, args []string) error {
 	use, _, _ := strings.Cut(cmd.Use, " --")
 	names := strings.Fields(use)[1:]
@@ -114,6 +114,9 @@ func arguments(cmd *cobra.Command, args []string) error {
 			cmd.CommandPath(), strings.Join(names, " "), args[len(names)])
 	case len(args) > 0 && names[0] == "KEY_ID":
 		_, err := parseKeyID(args[0])
+		return err
+	case len(args) > 0 && names[0] == "PET_ID":
+		_, err := parsePetID(args[0])
 		return err
 	case len(args) > 0 && names[0] == "ID":
 		_, err := parseCategoryID(args[0])

@@ -170,6 +170,7 @@ func (p *program) groups() []group {
 			p.accountCommand(),
 			p.keyCommand(),
 			p.banCommand(),
+			p.moderateCommand(),
 			p.operatorCommand(),
 			p.nodeCommand(),
 			p.usageCommand(),

@@ -46,7 +46,7 @@ func (p *program) serving(cmd *cobra.Command, run func(*call) error) *cobra.Comm
 		c.settings, err = config.Load(cmd.Flags(), c.environ)
 		c.openLog()
 		defer func() { _ = c.log.Close() }()
-		for _, text := range c.settingWarnings(cmd) {
+		for _, text := range c.settingWarnings(cmd, err == nil) {
 			c.log.Warn(text)
 		}
 		if err == nil {

@@ -62,19 +62,21 @@ func (p *program) openDatabase(ctx context.Context, settings config.Settings, ma
 // loadSettings returns the settings of a command. It warns about unknown variables that look like
 // settings.
 func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
-	for _, text := range p.settingWarnings(cmd) {
+	settings, err := config.Load(cmd.Flags(), p.environ)
+	for _, text := range p.settingWarnings(cmd, err == nil) {
 		p.warn("%s", text)
 	}
-	return config.Load(cmd.Flags(), p.environ)
+	return settings, err
 }
 
-// settingWarnings returns sentences about settings that are wrong or dangerous, but work.
-func (p *program) settingWarnings(cmd *cobra.Command) (warnings []string) {
+// settingWarnings returns sentences about settings that are wrong or dangerous, but work. valid is false
+// if others do not.
+func (p *program) settingWarnings(cmd *cobra.Command, valid bool) (warnings []string) {
 	if names := config.UnknownVariables(p.environ); len(names) > 0 {
 		warnings = append(warnings,
 			fmt.Sprintf("unknown setting %s; list all settings with: petcat config", strings.Join(names, ", ")))
 	}
-	if showsPassword(cmd) {
+	if valid && showsPassword(cmd) {
 		warnings = append(warnings, "all users of this machine can read the password of --database in the list of processes; "+
 			"set PETCAT_DATABASE_FILE to the name of a file with the URL, or PETCAT_DATABASE")
 	}
@@ -89,7 +91,7 @@ func showsPassword(cmd *cobra.Command) bool {
 	}
 	u, err := url.Parse(flag.Value.String())
 	if err != nil {
-		return strings.Contains(flag.Value.String(), "@")
+		return false
 	}
 	_, inUser := u.User.Password()
 	return inUser || u.Query().Has("password")

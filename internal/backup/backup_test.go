@@ -336,7 +336,7 @@ func TestUnusableFiles(t *testing.T) {
 		},
 		"extra table": {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: the rows have changed"},
 		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not have the hash"},
-		"reference":   {`UPDATE pets SET category_id = 99`, "pets: row 1 refers to a row of categories that does not exist"},
+		"reference":   {`UPDATE api_keys SET account_id = 99`, "api_keys: row 1 refers to a row of accounts that does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.backup")

@@ -116,7 +116,7 @@ func (f faulty) Backup(ctx context.Context, to store.Copy) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec("UPDATE pets SET category_id = 99")
+	_, err = db.Exec("UPDATE api_keys SET account_id = 99")
 	return errors.Join(err, db.Close())
 }
 

@@ -7,7 +7,8 @@
 // encodes or compresses the whole list again. Readers use an immutable snapshot without a lock.
 //
 // A list contains every write that was acknowledged before the list was requested. SQLite passes
-// each commit to the catalog before it acknowledges the write. On PostgreSQL, a [Replica] reads
+// each commit to the catalog before it acknowledges the write; only the writes of commands appear up
+// to a second later. On PostgreSQL, a [Replica] reads
 // the changes, with one query for all waiting lists. While the store is unavailable, a Replica
 // returns the list in memory, for up to [ReplicaOptions.MaxStaleness].
 package catalog

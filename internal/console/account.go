@@ -216,7 +216,7 @@ func (c *Console) confirmClose(x *pages.Exchange) error {
 	return x.Confirm("accounts", pages.Confirmation{
 		Question: "Close the account " + pages.Isolate(a.Name) + " (" + a.ID.String() + ")?",
 		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. " +
-			"This cannot be undone. The name becomes free.",
+			"This cannot be undone. The name becomes free. What it created stays; its page can delete that, too.",
 		Action: accountPath(a.ID) + "/close",
 		Button: "Close the account",
 		Back:   accountPath(a.ID),
@@ -224,14 +224,22 @@ func (c *Console) confirmClose(x *pages.Exchange) error {
 	})
 }
 
+// checkTyped returns an error if the user did not type the name of an account to confirm a change.
+func checkTyped(x *pages.Exchange, a petcat.Account) error {
+	if x.Value("typed") != strings.TrimSpace(a.Name) {
+		return petcat.Errorf(petcat.CodeInvalidField,
+			"the typed text is not the account's name, so nothing was changed")
+	}
+	return nil
+}
+
 func (c *Console) closeAccount(x *pages.Exchange) error {
 	a, err := c.findAccount(x)
 	if err != nil {
 		return err
 	}
-	if x.Value("typed") != strings.TrimSpace(a.Name) {
-		return petcat.Errorf(petcat.CodeInvalidField,
-			"the typed text is not the account's name, so nothing was changed")
+	if err := checkTyped(x, a); err != nil {
+		return err
 	}
 	by, err := x.Author()
 	if err != nil {
@@ -242,4 +250,39 @@ func (c *Console) closeAccount(x *pages.Exchange) error {
 		return err
 	}
 	return x.Made(accountPath(a.ID), closed.Replayed, "closed")
+}
+
+func (c *Console) confirmPurge(x *pages.Exchange) error {
+	a, err := c.findAccount(x)
+	if err != nil {
+		return err
+	}
+	return x.Confirm("accounts", pages.Confirmation{
+		Question: "Delete everything that " + pages.Isolate(a.Name) + " (" + a.ID.String() + ") created?",
+		Consequence: "All categories, pets and orders that it has created until now disappear. This cannot be undone. " +
+			"Large accounts take minutes; if it is interrupted, do it again.",
+		Action: accountPath(a.ID) + "/purge",
+		Button: "Delete everything",
+		Back:   accountPath(a.ID),
+		Typed:  a.Name,
+	})
+}
+
+func (c *Console) purgeAccount(x *pages.Exchange) error {
+	a, err := c.findAccount(x)
+	if err != nil {
+		return err
+	}
+	if err := checkTyped(x, a); err != nil {
+		return err
+	}
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	purged, err := c.Store.PurgeAccount(x.R.Context(), by, a.ID)
+	if err != nil {
+		return err
+	}
+	return x.Made(accountPath(a.ID), purged.Replayed, "purged")
 }

@@ -248,7 +248,7 @@ func (c *Console) confirmDelete(x *pages.Exchange) error {
 	return x.Confirm("categories", pages.Confirmation{
 		Question: "Delete the category " + pages.Isolate(v.Name) + "?",
 		Consequence: "It disappears from all lists. This cannot be undone, and its id is never reused. " +
-			"A category with pets cannot be deleted.",
+			"Its pets stay, and keep its id.",
 		Action: categoryPath(v.ID) + "/delete",
 		Button: "Delete the category",
 		Back:   categoryPath(v.ID),

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"strings"
+
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 )
@@ -17,9 +19,10 @@ type foundView struct {
 
 // howToSearch is the advice for a search without a result.
 const howToSearch = "Search finds accounts by id or by the beginning of their name, " +
-	"keys by id, keys and tokens by hint or as a whole, and a recent rejection by its X-Request-Id."
+	"keys by id, keys and tokens by hint or as a whole, pets by id (pet_7), " +
+	"and a recent rejection by its X-Request-Id."
 
-// find redirects to an account or key by its id or to a key by its secret, and shows keys by their
+// find redirects to an account, key or pet by its id or to a key by its secret, and shows keys by their
 // hint, accounts by the beginning of their name, and rejections by their X-Request-Id. The text may
 // be a secret: it is in the body of a POST, and the page does not repeat it.
 func (c *Console) find(x *pages.Exchange) error {
@@ -32,6 +35,11 @@ func (c *Console) find(x *pages.Exchange) error {
 	}
 	if id, err := petcat.ParseKeyID(text); err == nil {
 		return x.GoTo("keys/"+id.String(), "")
+	}
+	if digits, isPet := strings.CutPrefix(text, "pet_"); isPet {
+		if n, isID := petcat.ParseID(digits); isID {
+			return x.GoTo(petPath(petcat.PetID(n)), "")
+		}
 	}
 	if text == "" {
 		return showFound(x, foundView{Hint: howToSearch})

@@ -44,7 +44,11 @@ func TestAccounts(t *testing.T) {
 	b.Post("accounts/acct_1/close", "typed", "acme").Want(http.StatusBadRequest, "The typed text is not the account's name")
 	b.Post("accounts/acct_1/close", "typed", "acme <b>").WantGoesTo("accounts/acct_1?done=closed")
 	s.WantAudited("operator ada", "account.close", "acct_1")
-	b.Get("accounts/acct_1").Want(http.StatusOK, "closed").Lacks("New key", "Change the plan")
+	b.Get("accounts/acct_1").Want(http.StatusOK, "closed", "Delete what it created…").Lacks("New key", "Change the plan")
+	b.Get("accounts/acct_1/purge").Want(http.StatusOK, "Delete everything that \u2068acme <b>\u2069 (acct_1) created?", "cannot be undone")
+	b.Post("accounts/acct_1/purge", "typed", "acme").Want(http.StatusBadRequest, "The typed text is not the account's name")
+	b.Post("accounts/acct_1/purge", "typed", "acme <b>").WantGoesTo("accounts/acct_1?done=purged")
+	s.WantAudited("operator ada", "account.purge", "acct_1")
 }
 
 // wantKey checks the state of a key, and returns it.
@@ -219,8 +223,14 @@ func TestCategories(t *testing.T) {
 	pagetest.Must(t, err)
 	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{Account: s.Account("acme").ID, New: pet})
 	pagetest.Must(t, err)
-	b.Post(
-		"categories/3/delete").Want(http.StatusBadRequest, "Pets use this category, so it cannot be deleted.", "Delete the category \u2068Cats\u2069?")
+	b.Post("categories/3/delete").WantGoesTo("categories?done=deleted")
+
+	b.Post("find", "q", "pet_1").WantGoesTo("pets/1")
+	b.Get("pets/1").Want(http.StatusOK, "Tom", "pet 1", `href="/console/categories/3"`)
+	b.Get("pets/1/delete").Want(http.StatusOK, "Delete the pet \u2068Tom\u2069?")
+	b.Post("pets/1/delete").WantGoesTo("categories?done=pet")
+	s.WantAudited("operator ada", "pet.delete", "pet_1")
+	b.Get("pets/1").Want(http.StatusNotFound)
 }
 
 func TestAudit(t *testing.T) {
@@ -314,7 +324,7 @@ func TestPlanRequests(t *testing.T) {
 	b.Get("accounts/acct_2").Want(http.StatusOK, "70,000")
 }
 
-// stage creates accounts, a banned key, plan requests of both accounts, and a category.
+// stage creates accounts, a banned key, plan requests of both accounts, a category and a pet.
 func (s *service) stage() {
 	t := s.T
 	t.Helper()
@@ -333,6 +343,10 @@ func (s *service) stage() {
 	dogs, err := petcat.ParseNewCategory(&name, nil)
 	pagetest.Must(t, err)
 	_, err = s.Store.CreateCategory(t.Context(), petcat.CreateCategory{By: "test", New: dogs})
+	pagetest.Must(t, err)
+	rex, err := petcat.ParseNewPet(&name, new(petcat.CategoryID(1)))
+	pagetest.Must(t, err)
+	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: rex})
 	pagetest.Must(t, err)
 }
 
@@ -371,6 +385,8 @@ func TestOnce(t *testing.T) {
 		{"categories", []string{"name", "Cats"}, done, "categories/2"},
 		{"categories/1", []string{"version", version, "name", "Hounds"}, done, "categories/1"},
 		{"categories/1/delete", nil, done, "categories"},
+		{"pets/1/delete", nil, done, "categories"},
+		{"accounts/acct_1/purge", []string{"typed", "acme"}, done, "accounts/acct_1"},
 		{"accounts/acct_1/close", []string{"typed", "acme"}, done, "accounts/acct_1"},
 	} {
 		path, _, _ := strings.Cut(c.path, "?")

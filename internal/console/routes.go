@@ -18,6 +18,7 @@ func (c *Console) pages() []pages.Page {
 		{Path: "accounts", Show: c.accounts},
 		{Path: "accounts/{account}", Show: c.account},
 		{Path: "accounts/{account}/close", Show: c.confirmClose, Admin: true},
+		{Path: "accounts/{account}/purge", Show: c.confirmPurge, Admin: true},
 		{Path: "accounts/{account}/usage", Show: c.usage},
 		{Path: "accounts/{account}/usage.csv", Show: c.usageCSV},
 		{Path: "accounts/{account}/usage.json", Show: c.usageChart},
@@ -28,6 +29,8 @@ func (c *Console) pages() []pages.Page {
 		{Path: "categories", Show: c.categories},
 		{Path: "categories/{category}", Show: c.category},
 		{Path: "categories/{category}/delete", Show: c.confirmDelete, Admin: true},
+		{Path: "pets/{pet}", Show: c.pet},
+		{Path: "pets/{pet}/delete", Show: c.confirmDeletePet, Admin: true},
 		{Path: "usage", Show: c.usage},
 		{Path: "usage.csv", Show: c.usageCSV},
 		{Path: "usage.json", Show: c.usageChart},
@@ -90,6 +93,13 @@ func (c *Console) forms() []pages.Form {
 			Fields: []string{"typed"},
 		},
 		{
+			Path:   "accounts/{account}/purge",
+			Change: c.purgeAccount,
+			Page:   c.confirmPurge,
+			Field:  "typed",
+			Fields: []string{"typed"},
+		},
+		{
 			Path:   "accounts/{account}/keys",
 			Change: c.createKey,
 			Page:   c.account,
@@ -131,5 +141,6 @@ func (c *Console) forms() []pages.Form {
 			Fields: []string{"name", "description", "version"},
 		},
 		{Path: "categories/{category}/delete", Change: c.deleteCategory, Page: c.confirmDelete},
+		{Path: "pets/{pet}/delete", Change: c.deletePet, Page: c.confirmDeletePet},
 	}
 }

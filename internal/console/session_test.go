@@ -269,6 +269,7 @@ func changes() (all []string) {
 		"{account}", "acct_1",
 		"{key}", "key_1",
 		"{category}", "1",
+		"{pet}", "1",
 		"{request}", "1",
 		"{operator}", "cleo",
 	)
@@ -293,7 +294,9 @@ func TestViewer(t *testing.T) {
 		b.Get(path).Want(http.StatusOK).Lacks(
 			"New ", `method="post" action="/console/accounts`, `method="post" action="/console/keys`, `method="post" action="/console/bans`, `method="post" action="/console/categories`)
 	}
-	for _, path := range []string{"accounts/acct_1/close", "keys/key_1/revoke", "categories/1/delete", "operators/cleo/remove"} {
+	for _, path := range []string{
+		"accounts/acct_1/close", "accounts/acct_1/purge", "keys/key_1/revoke", "categories/1/delete", "pets/1/delete", "operators/cleo/remove",
+	} {
 		b.Get(path).Want(http.StatusForbidden, "A viewer cannot change anything")
 	}
 	for _, path := range changes() {

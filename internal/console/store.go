@@ -21,6 +21,9 @@ type Store interface {
 	CloseAccount(
 		ctx context.Context, by petcat.Author, id petcat.AccountID,
 	) (petcat.Result[petcat.Account], error)
+	PurgeAccount(
+		ctx context.Context, by petcat.Author, id petcat.AccountID,
+	) (petcat.Result[petcat.Purge], error)
 
 	// Keys and bans; see also [github.com/petcat-api/petcat/internal/pages.Keys].
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
@@ -40,11 +43,13 @@ type Store interface {
 		ctx context.Context, by petcat.Author, id petcat.PlanRequestID,
 	) (petcat.Result[petcat.PlanRequest], error)
 
-	// Categories.
+	// Categories and pets.
 	CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error)
 	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
 	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
 	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
+	FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error)
+	DeletePet(ctx context.Context, d petcat.DeletePet) error
 
 	// Usage.
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)

@@ -176,8 +176,7 @@ func (s *Server) deleteCategory(e *exchange) error {
 	if err != nil {
 		return err
 	}
-	e.Header()["Cache-Control"] = noStore
-	e.send(http.StatusNoContent)
+	e.sendNoContent()
 	return nil
 }
 

@@ -99,9 +99,12 @@ func (s *Server) dispatch(e *exchange) error {
 	}
 	if endpoint.Writes() && endpoint.Method != http.MethodPost && e.r.Header["Idempotency-Key"] != nil {
 		// It would be ignored, and the caller would rely on it.
+		advice := "send the ETag in If-Match instead, which makes retries safe"
+		if endpoint.ID == petcat.OpDeletePet { // pets have no ETag
+			advice = "leave it out: no pet gets the same id, so a retry is safe"
+		}
 		return petcat.Errorf(petcat.CodeInvalidField,
-			"%s takes no Idempotency-Key; send the ETag in If-Match instead, which makes retries safe",
-			endpoint.Method).In("Idempotency-Key")
+			"%s takes no Idempotency-Key; %s", endpoint.Method, advice).In("Idempotency-Key")
 	}
 	return endpoint.handle(e)
 }

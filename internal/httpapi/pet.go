@@ -67,6 +67,19 @@ func (s *Server) getPetByID(e *exchange) error {
 	return nil
 }
 
+// deletePet handles DELETE /pets/{petId}.
+func (s *Server) deletePet(e *exchange) error {
+	err := s.options.Store.DeletePet(e.r.Context(), petcat.DeletePet{
+		ID:      petcat.PetID(e.itemID()),
+		Account: e.caller.Account,
+	})
+	if err != nil {
+		return err
+	}
+	e.sendNoContent()
+	return nil
+}
+
 // listOrders handles GET /store/orders.
 func (s *Server) listOrders(e *exchange) error {
 	page, err := e.page()

@@ -72,6 +72,36 @@ func TestCreateOrder(t *testing.T) {
 	}
 }
 
+// TestDeletePet: only its account may delete a pet, and then the account may delete the category.
+func TestDeletePet(t *testing.T) {
+	s := start(t)
+	account := s.account("acme", petcat.Enterprise, 100_000, 1_000_000)
+	key, _ := s.key(account)
+	other, _ := s.key(s.account("other", petcat.Pro))
+	readOnly, _ := s.keyOn(account, petcat.KeyTerms{ReadOnly: true})
+	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
+	wantStatus(t, s.post("/v1/pets", `{"name":"Rex","category_id":1}`, withKey(key)), 201)
+	inUse := s.do("DELETE", "/v1/categories/1", nil, withKey(key))
+	wantError(t, inUse, 409, petcat.CodeCategoryInUse)
+	wantMessage(t, inUse, "delete the pets first")
+	wantError(t, s.do("DELETE", "/v1/pets/1", nil, withKey(other)), 403, petcat.CodeForbidden)
+	wantError(t, s.do("DELETE", "/v1/pets/1", nil, withKey(readOnly)), 403, petcat.CodeForbidden)
+	for _, id := range []string{"2", "x", "0"} {
+		wantError(t, s.do("DELETE", "/v1/pets/"+id, nil, withKey(key)), 404, petcat.CodeNotFound)
+	}
+	s.advance(time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).Sub(s.clock.Read().Time())) // after the sunset of getPetById
+	a := s.do("DELETE", "/v1/pets/1", nil, withKey(key))
+	wantStatus(t, a, 204)
+	wantHeader(t, a, "X-Stability", "experimental")
+	wantHeader(t, a, "Cache-Control", "no-store")
+	wantHeader(t, a, "Sunset", "")
+	wantError(t, s.do("DELETE", "/v1/pets/1", nil, withKey(key)), 404, petcat.CodeNotFound)
+	if pets := s.do("GET", "/v1/pets", nil, withKey(key)); string(pets.body) != `[]` {
+		t.Errorf("pets: %s", pets.body)
+	}
+	wantStatus(t, s.do("DELETE", "/v1/categories/1", nil, withKey(key)), 204)
+}
+
 func TestIdempotencyKeysOfPetsAndOrders(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))

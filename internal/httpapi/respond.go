@@ -70,6 +70,12 @@ func (e *exchange) sendJSON(status int, body []byte) {
 	e.send(status, body)
 }
 
+// sendNoContent sends 204.
+func (e *exchange) sendNoContent() {
+	e.Header()["Cache-Control"] = noStore
+	e.send(http.StatusNoContent)
+}
+
 // marshal returns v as JSON. It cannot fail, because all strings are validated.
 func marshal(v any) []byte {
 	body, err := json.Marshal(v)

@@ -26,6 +26,7 @@ func (s *Server) route() {
 		petcat.OpListPets:       s.listPets,
 		petcat.OpCreatePet:      withBody(s, asJSON, s.createPet),
 		petcat.OpGetPetByID:     s.getPetByID,
+		petcat.OpDeletePet:      s.deletePet,
 		petcat.OpListOrders:     s.listOrders,
 		petcat.OpCreateOrder:    withBody(s, asJSON, s.createOrder),
 	})

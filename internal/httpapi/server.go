@@ -54,6 +54,7 @@ type Store interface {
 	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
 	CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error)
 	FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error)
+	DeletePet(ctx context.Context, d petcat.DeletePet) error
 	ListPets(ctx context.Context, q petcat.PetQuery) ([]petcat.Pet, error)
 	CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error)
 	ListOrders(ctx context.Context, q petcat.OrderQuery) ([]petcat.Order, error)

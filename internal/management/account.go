@@ -20,6 +20,9 @@ type AccountStore interface {
 	CloseAccount(
 		ctx context.Context, by petcat.Author, id petcat.AccountID,
 	) (petcat.Result[petcat.Account], error)
+	PurgeAccount(
+		ctx context.Context, by petcat.Author, id petcat.AccountID,
+	) (petcat.Result[petcat.Purge], error)
 }
 
 // account finds the account in the path, by id or name.
@@ -223,4 +226,22 @@ func (a *API) closeAccount(c *call) error {
 		return err
 	}
 	return c.answer(closed.Value)
+}
+
+// purgeAccount handles POST /accounts/{account}/purge.
+func (a *API) purgeAccount(c *call) error {
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	by, err := c.author(nil)
+	if err != nil {
+		return err
+	}
+	purged, err := a.Store.PurgeAccount(c.ctx(), by, account.ID)
+	if err != nil {
+		return err
+	}
+	c.replayed(purged.Replayed)
+	return c.answer(purged.Value)
 }

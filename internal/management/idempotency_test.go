@@ -16,6 +16,7 @@ func (s *service) stage() {
 	s.acme(`{}`)
 	s.requestPlan("pro")
 	s.addNode()
+	s.stageCategory()
 }
 
 // audited returns the number of audit entries.
@@ -33,6 +34,8 @@ func inStage(path string) string {
 		"{key}", "key_1",
 		"{id}", "1",
 		"{label}", "web-1",
+		"{category}", "1",
+		"{pet}", "1",
 	).Replace(path)
 }
 
@@ -42,6 +45,7 @@ func posts() map[string]string {
 		"/accounts":                    `{"name":"zoo","plan":"enterprise","per_minute":5,"per_day":6}`,
 		"/accounts/{account}/keys":     `{"label":"backend","expires_at":"2028-01-01T00:00:00Z","read_only":true}`,
 		"/accounts/{account}/links":    "",
+		"/accounts/{account}/purge":    "",
 		"/accounts/{account}/sign-out": "",
 		"/keys/{key}/rotate":           `{"overlap":"1h"}`,
 		"/keys/{key}/disable":          "",

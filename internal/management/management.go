@@ -38,6 +38,7 @@ type Store interface {
 	AccountStore
 	AuditStore
 	BanStore
+	CategoryStore
 	KeyStore
 	LinkStore
 	NodeStore

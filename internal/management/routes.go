@@ -35,6 +35,7 @@ func (a *API) routes() []route {
 		{method: "POST", path: "/accounts/{account}/keys", handle: a.createKey, changes: true},
 		{method: "POST", path: "/accounts/{account}/links", handle: a.createLink, changes: true},
 		{method: "POST", path: "/accounts/{account}/sign-out", handle: a.signOut, changes: true},
+		{method: "POST", path: "/accounts/{account}/purge", handle: a.purgeAccount, changes: true},
 		{method: "GET", path: "/accounts/{account}/usage", handle: a.getUsage},
 		{method: "GET", path: "/accounts/{account}/rejections", handle: a.listRejections},
 
@@ -46,6 +47,11 @@ func (a *API) routes() []route {
 		{method: "POST", path: "/keys/{key}/disable", handle: a.disableKey, changes: true},
 		{method: "POST", path: "/keys/{key}/enable", handle: a.enableKey, changes: true},
 		{method: "POST", path: "/keys/{key}/revoke", handle: a.revokeKey, changes: true},
+
+		{method: "GET", path: "/categories/{category}", handle: a.getCategory},
+		{method: "PATCH", path: "/categories/{category}", handle: a.editCategory, changes: true},
+		{method: "DELETE", path: "/categories/{category}", handle: a.deleteCategory, changes: true},
+		{method: "DELETE", path: "/pets/{pet}", handle: a.deletePet, changes: true},
 
 		{method: "GET", path: "/bans", handle: a.listBans},
 		{method: "GET", path: "/bans/{key}", handle: a.getBan},

@@ -75,6 +75,10 @@ func Of(value any, now time.Time) any {
 	switch v := value.(type) {
 	case petcat.Account:
 		return Account(v)
+	case petcat.Purge:
+		return Purge(v)
+	case petcat.ManagedCategory:
+		return Category(v)
 	case petcat.Key:
 		return Key(v, now)
 	case petcat.OperatorToken:
@@ -106,6 +110,35 @@ func Account(a petcat.Account) Record {
 		{"max_categories", a.Storage.Categories}, {"max_bytes", a.Storage.Bytes},
 		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
 	}
+}
+
+// Purge returns the record of a purge of an account.
+func Purge(p petcat.Purge) Record {
+	return Record{
+		{"account", p.Account},
+		{"categories", p.Categories},
+		{"pets", p.Pets},
+		{"orders", p.Orders},
+	}
+}
+
+// Category returns the record of a category for operators.
+func Category(c petcat.ManagedCategory) Record {
+	return Record{
+		{"id", c.ID},
+		{"name", c.Name},
+		{"description", text(c.Description)},
+		{"account", OrNull(c.Account)},
+		{"created_at", c.CreatedAt},
+	}
+}
+
+// text returns a text that may be missing, as null.
+func text(s *string) any {
+	if s == nil {
+		return nil
+	}
+	return *s
 }
 
 // Key returns the record of a key, without its secret, and with its state at now.

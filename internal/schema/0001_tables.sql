@@ -37,6 +37,7 @@ CREATE TABLE categories (
 ) STRICT;
 CREATE INDEX category_revision ON categories (revision);
 CREATE INDEX category_deleted_at ON categories (deleted_at) WHERE deleted_at IS NOT NULL;
+CREATE INDEX category_account ON categories (account_id, id) WHERE deleted_at IS NULL;
 
 CREATE TABLE idempotency_keys (
 	account_id  INTEGER NOT NULL,
@@ -112,17 +113,17 @@ CREATE TABLE audit (
 CREATE TABLE pets (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL,
-	category_id INTEGER NOT NULL REFERENCES categories (id),
+	category_id INTEGER NOT NULL, -- another account's category may be gone
 	account_id  INTEGER NOT NULL, -- the creator
 	created_at  INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX pet_account ON pets (account_id, id);
 CREATE INDEX pet_category ON pets (category_id, id);
+CREATE INDEX pet_account ON pets (account_id, category_id, id);
 
 CREATE TABLE orders (
 	id         INTEGER PRIMARY KEY,
 	account_id INTEGER NOT NULL, -- the buyer
-	pet_id     INTEGER NOT NULL REFERENCES pets (id),
+	pet_id     INTEGER NOT NULL, -- the pet may be gone
 	quantity   INTEGER NOT NULL,
 	created_at INTEGER NOT NULL
 ) STRICT;

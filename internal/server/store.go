@@ -60,8 +60,8 @@ func (b base) openData(ctx context.Context) (*data, error) {
 	return d, nil
 }
 
-// openSQLite opens the file in the data directory. This process is its only server, so each commit
-// is added to the list before it is acknowledged.
+// openSQLite opens the file in the data directory. This process is its only server: each of its
+// commits is added to the list before it is acknowledged, those of commands within a second.
 func (b base) openSQLite(ctx context.Context) (*data, error) {
 	dir, err := datadir.Open(b.Settings.Data, b.Settings.Init)
 	if err != nil {
@@ -86,7 +86,6 @@ func (b base) openSQLite(ctx context.Context) (*data, error) {
 	b.lifetime.onClose(func(context.Context) error { return db.Close() })
 	st := store.New(db, b.Clock)
 	list := catalog.New(st.Dataset())
-	db.OnCategoriesCommitted(list.Apply)
 	// This node is the only one, so all earlier nodes have ended. If this fails, Clean does it
 	// later.
 	_ = st.MarkKilledNodes(ctx, 0)
@@ -104,6 +103,10 @@ func (b base) openSQLite(ctx context.Context) (*data, error) {
 	if err := list.Load(ctx, st); err != nil {
 		return nil, err
 	}
+	db.OnCategoriesCommitted(list.Apply)
+	b.lifetime.every(checkInterval, func(ctx context.Context) {
+		_ = db.CatchUp(ctx) // the next one repeats it; health checks report a failing database
+	})
 	return &data{
 		store: st,
 		db:    db,

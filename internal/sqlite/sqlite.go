@@ -5,7 +5,8 @@
 // transaction of the file: rows, revisions, idempotency keys and audit entries of all of them
 // are synced together, before any response. An operation that the domain rejects is rolled back
 // alone. Reads have separate, read-only connections. Other processes, such as the command
-// line, may open the same file at the same time.
+// line, may open the same file at the same time; a server reads their changes of categories with
+// its next write, or with [DB.CatchUp].
 //
 // It refuses to open a file that is not a petcat database, is damaged or belongs to another
 // environment. The error is a [petcat.UnusableError] with the remedy.
@@ -62,14 +63,15 @@ type DB struct {
 	rejected        atomic.Bool                    // the last write failed because the disk is full or not writable
 	failed          chan struct{}                  // closed when nothing may be written any more
 	committed       func([]petcat.RevisedCategory) // of OnCategoriesCommitted; nil: none
+	passedOn        atomic.Int64                   // the last revision that committed has, at least the one at Open
 
 	mu      sync.Mutex
 	failure error // guarded by mu; set once, before failed is closed
 }
 
 // OnCategoriesCommitted sets a function that is called with the changed categories of each group, by
-// ascending id, after they are durable and before any caller is answered. Calls do not overlap. Set
-// it before the first write.
+// ascending revision, after they are durable and before any caller is answered. They include the
+// changes of other processes since Open. Calls do not overlap. Set it while nobody writes.
 func (s *DB) OnCategoriesCommitted(fn func([]petcat.RevisedCategory)) { s.committed = fn }
 
 // Open opens or creates the database in a data directory, and migrates its schema. It returns a
@@ -121,6 +123,11 @@ func (s *DB) prepare(ctx context.Context) error {
 	if s.writer.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
+	n, err := store.ReadSequences(conn{ctx, s.writes})
+	if err != nil {
+		return err
+	}
+	s.passedOn.Store(n.Revision)
 	s.writer.taken = make(chan struct{}, 1)
 	s.writer.conn = conn{s.life, newPrepared(s.writes)}
 	s.writer.tries = int(timeout / time.Millisecond)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clock"
 	"github.com/petcat-api/petcat/internal/store"
 )
@@ -76,16 +77,40 @@ func (s *DB) join(ctx context.Context) (*fileTx, error) {
 	}
 	t := &fileTx{begun: s.options.Clock.Read(), done: make(chan struct{})}
 	w.open = t
-	var n store.Sequences
-	err := w.conn.Query(func(row store.Scan) (err error) {
-		n, err = store.ScanSequences(row)
-		return err
-	}, store.SelectSequences)
+	n, err := store.ReadSequences(w.conn)
 	if err != nil {
 		return nil, s.end(t, err)
 	}
 	t.tx = store.NewTx(w.conn, store.Now(s.options.Clock), n)
+	if known := s.known(); s.committed != nil && t.tx.Revision() != known {
+		if err := t.tx.ReadChanges(known); err != nil {
+			return nil, s.end(t, err)
+		}
+	}
 	return t, nil
+}
+
+// known returns the revision up to which OnCategoriesCommitted's function has all changes.
+func (s *DB) known() petcat.Revision { return petcat.Revision(s.passedOn.Load()) }
+
+// CatchUp passes changes of categories by other processes to OnCategoriesCommitted's function. Each
+// write does so as well. Without such changes, it costs one small query.
+func (s *DB) CatchUp(ctx context.Context) (err error) {
+	const doing = "read changes by other processes"
+	var n store.Sequences
+	err = s.Read(ctx, doing, func(q store.Querier) (err error) {
+		n, err = store.ReadSequences(q)
+		return err
+	})
+	if err != nil || petcat.Revision(n.Revision) == s.known() {
+		return err
+	}
+	tx, err := s.Begin(ctx, store.Work{Doing: doing})
+	if err != nil {
+		return err
+	}
+	defer tx.End(&err)
+	return tx.Commit()
 }
 
 // create adds a group of creates and commits. It is the function of the group commit.
@@ -192,10 +217,13 @@ func (s *DB) commit(t *fileTx) error {
 	if t.tx.Changed() { // it has written to the disk
 		s.rejected.Store(false)
 	}
-	changed := t.tx.ChangedCategories()
-	if len(changed) > 0 && s.committed != nil {
+	if s.committed == nil {
+		return nil
+	}
+	if changed := t.tx.ChangedCategories(); len(changed) > 0 {
 		s.committed(changed)
 	}
+	s.passedOn.Store(int64(t.tx.Revision()))
 	return nil
 }
 

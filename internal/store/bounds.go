@@ -35,7 +35,7 @@ func (b *bounds) check(account petcat.AccountID, limit, added petcat.Storage) *p
 
 // Each finds a row of the account $1 after $2 others. It reads the index up to there.
 const (
-	selectLastPet   = `SELECT id FROM pets WHERE account_id = $1 ORDER BY id LIMIT 1 OFFSET $2`
+	selectLastPet   = `SELECT id FROM pets WHERE account_id = $1 ORDER BY category_id, id LIMIT 1 OFFSET $2`
 	selectLastOrder = `SELECT id FROM orders WHERE account_id = $1 ORDER BY id LIMIT 1 OFFSET $2`
 )
 

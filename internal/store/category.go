@@ -114,7 +114,21 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 	return callerError(s.deleteCategory(ctx, d), readLater)
 }
 
-const selectPetOfCategory = `SELECT id FROM pets WHERE category_id = $1 LIMIT 1`
+const selectOwnPet = `SELECT id FROM pets WHERE account_id = $1 AND category_id = $2 LIMIT 1`
+
+// checkNotInUse returns an error if an account has pets of a category. Pets of other accounts do not
+// matter: an account must not freeze another one's categories. An operator has no pets.
+func (t *Tx) checkNotInUse(id petcat.CategoryID, by petcat.AccountID) error {
+	pet, err := queryRow(t, scanNumber, nil, selectOwnPet, by, id)
+	if err != nil {
+		return err
+	}
+	if pet != 0 {
+		return petcat.Errorf(petcat.CodeCategoryInUse,
+			"your pets use this category, so it cannot be deleted; delete the pets first")
+	}
+	return nil
+}
 
 func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) (err error) {
 	tx, err := s.begin(ctx, Work{Doing: "delete category", Account: d.Account})
@@ -126,12 +140,8 @@ func (s *Store) deleteCategory(ctx context.Context, d petcat.DeleteCategory) (er
 	if err != nil {
 		return err
 	}
-	pet, err := queryRow(tx, scanNumber, nil, selectPetOfCategory, d.ID)
-	if err != nil {
+	if err := tx.checkNotInUse(d.ID, d.Account); err != nil {
 		return err
-	}
-	if pet != 0 {
-		return petcat.Errorf(petcat.CodeCategoryInUse, "pets use this category, so it cannot be deleted")
 	}
 	gone := petcat.RevisedCategory{
 		Category: petcat.Category{ID: d.ID},
@@ -235,6 +245,27 @@ func (s *Store) EachCategory(ctx context.Context, fn func(petcat.RevisedCategory
 	return eachRow(ctx, s, "read categories", scan, fn, selectCategories)
 }
 
+func scanManagedCategory(row Row) (c petcat.ManagedCategory, err error) {
+	err = row.Scan(
+		&c.ID,
+		&c.Name,
+		&c.Description,
+		&c.Account,
+		(*moment)(&c.CreatedAt),
+	)
+	return c, err
+}
+
+const selectManagedCategory = `
+	SELECT id, name, description, account_id, created_at FROM categories
+	WHERE id = $1 AND deleted_at IS NULL`
+
+// FindCategory implements [petcat.CategoryStore].
+func (s *Store) FindCategory(ctx context.Context, id petcat.CategoryID) (petcat.ManagedCategory, error) {
+	c := s.reader(ctx, "find category")
+	return queryRow(c, scanManagedCategory, petcat.NoSuchCategory(), selectManagedCategory, id)
+}
+
 func scanCategoryOrigin(row Row) (o petcat.CategoryOrigin, err error) {
 	err = row.Scan(
 		&o.Category,
@@ -267,8 +298,8 @@ const selectCategoriesSince = `
 	WHERE revision > $1
 	ORDER BY revision LIMIT $2`
 
-// CategoriesSince implements [petcat.CategoryFeed]. Only PostgreSQL needs it: the single server
-// of a SQLite file applies its own commits.
+// CategoriesSince implements [petcat.CategoryFeed]. Only PostgreSQL needs it: the server of a SQLite
+// file reads the changes of other processes with [Tx.ReadChanges].
 //
 // Changes become visible in the order of their revisions, so the last row is the end of the
 // feed, and the counter need not be read: during a long transaction, such as a backup, the
@@ -277,9 +308,22 @@ const selectCategoriesSince = `
 func (s *Store) CategoriesSince(
 	ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error,
 ) error {
-	c := s.reader(ctx, "read changed categories")
+	return eachChange(s.reader(ctx, "read changed categories"), after, fn)
+}
+
+// ReadChanges reads the categories that other processes changed after a revision, for
+// [Tx.ChangedCategories]. Call it before the transaction changes anything.
+func (t *Tx) ReadChanges(after petcat.Revision) error {
+	return eachChange(t, after, func(c petcat.RevisedCategory) error {
+		t.changed = append(t.changed, c)
+		return nil
+	})
+}
+
+// eachChange calls fn for every category that changed after a revision, by ascending revision.
+func eachChange(q Querier, after petcat.Revision, fn func(petcat.RevisedCategory) error) error {
 	for {
-		page, err := queryRows(c, scanCategory, selectCategoriesSince, after, FeedPage)
+		page, err := queryRows(q, scanCategory, selectCategoriesSince, after, FeedPage)
 		if err != nil {
 			return err
 		}

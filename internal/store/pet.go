@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/petcat-api/petcat"
 )
@@ -65,8 +66,57 @@ const selectPet = `SELECT id, name, category_id FROM pets WHERE id = $1`
 
 // FindPet implements [petcat.PetStore].
 func (s *Store) FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error) {
-	missing := notFound("there is no pet with this id")
-	return queryRow(s.reader(ctx, "find pet"), scanPet, missing, selectPet, id)
+	return queryRow(s.reader(ctx, "find pet"), scanPet, petcat.NoSuchPet(), selectPet, id)
+}
+
+// DeletePet implements [petcat.PetStore].
+func (s *Store) DeletePet(ctx context.Context, d petcat.DeletePet) error {
+	return callerError(s.deletePet(ctx, d), "repeat it later")
+}
+
+// ownedPet is a pet and its creator.
+type ownedPet struct {
+	petcat.Pet
+
+	creator petcat.AccountID
+}
+
+func scanOwnedPet(row Row) (p ownedPet, err error) {
+	err = row.Scan(
+		&p.ID,
+		&p.Name,
+		&p.Category,
+		&p.creator,
+	)
+	return p, err
+}
+
+const (
+	selectOwnedPet = `SELECT id, name, category_id, account_id FROM pets WHERE id = $1`
+	deletePet      = `DELETE FROM pets WHERE id = $1`
+)
+
+func (s *Store) deletePet(ctx context.Context, d petcat.DeletePet) (err error) {
+	tx, err := s.begin(ctx, Work{Doing: "delete pet", Account: d.Account})
+	if err != nil {
+		return err
+	}
+	defer tx.End(&err)
+	pet, err := queryRow(tx, scanOwnedPet, petcat.NoSuchPet(), selectOwnedPet, d.ID)
+	if err != nil {
+		return err
+	}
+	if err := petcat.CheckPetChange(pet.creator, d.Account); err != nil {
+		return err
+	}
+	if err := tx.Run(deletePet, d.ID); err != nil {
+		return err
+	}
+	subject := "pet_" + strconv.FormatInt(int64(d.ID), 10)
+	if err := tx.log(d.By, "pet.delete", subject, detail{"name": pet.Name, "account": pet.creator.String()}); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 const (

@@ -243,17 +243,25 @@ func testOperatorChanges(t *testing.T, open Open) {
 	patch := must(petcat.ParseCategoryPatch(&name, nil, false))
 	_, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: own.Category.ID, Account: zoo.ID, Patch: patch})
 	wantCode(t, err, petcat.CodeForbidden)
+	wantEqual(t, "the category", petcat.ManagedCategory{
+		Category:  theirs.Category,
+		Account:   zoo.ID,
+		CreatedAt: f.now(),
+	}, must(f.FindCategory(t.Context(), theirs.Category.ID)))
 	for range 2 { // the second time changes nothing
 		must(f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: theirs.Category.ID, By: ada, Patch: patch}))
 	}
-	pet := must(newPet(t, "Rex", theirs.Category.ID), nil)
+	pet := newPet(t, "Rex", theirs.Category.ID)
 	must(f.CreatePet(t.Context(), petcat.CreatePet{Account: zoo.ID, New: pet}))
-	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: theirs.Category.ID, By: ada}), petcat.CodeCategoryInUse)
-	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: own.Category.ID, By: ada}); err != nil {
-		t.Fatal(err)
+	for _, id := range []petcat.CategoryID{own.Category.ID, theirs.Category.ID} { // also with a pet
+		if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: id, By: ada}); err != nil {
+			t.Fatal(err)
+		}
 	}
+	_, err = f.FindCategory(t.Context(), theirs.Category.ID)
+	wantCode(t, err, petcat.CodeNotFound)
 	wantEqual(t, "audit entries", []string{
 		`operator ada category.create category_1 {"name":"Dogs"}`, `operator ada category.update category_2 {"from":"Cats","name":"Kittens"}`,
-		`operator ada category.delete category_1 {"name":"Dogs"}`,
+		`operator ada category.delete category_1 {"name":"Dogs"}`, `operator ada category.delete category_2 {"name":"Kittens"}`,
 	}, f.auditLines(t)[1:])
 }

@@ -243,6 +243,11 @@ func manageds() map[string]managed {
 			r, err := s.ChangeKey(t.Context(), by, 1, petcat.RevokeKey)
 			return r.Value, r.Replayed, err
 		},
+		"purge account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.PurgeAccount(t.Context(), by, 1)
+			return r.Value, r.Replayed, err
+		},
 		"create account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.CreateAccount(t.Context(), by, "shop", subscription(t, "free", 0, 0))

@@ -13,7 +13,9 @@ import (
 func testPets(t *testing.T, open Open) {
 	t.Run("names are stored exactly, in the order of creation", func(t *testing.T) { testPetNames(t, open) })
 	t.Run("the category must exist", func(t *testing.T) { testPetsOfNoCategory(t, open) })
-	t.Run("categories with pets cannot be deleted", func(t *testing.T) { testCategoryInUse(t, open) })
+	t.Run("an account cannot delete a category while it has pets of it", func(t *testing.T) { testCategoryInUse(t, open) })
+	t.Run("pets of others do not keep a category", func(t *testing.T) { testPetsOfOthers(t, open) })
+	t.Run("deletions", func(t *testing.T) { testPetDeletions(t, open) })
 	t.Run("creates during the deletion of the category", func(t *testing.T) { testPetsAgainstDeletions(t, open) })
 	t.Run("pages", func(t *testing.T) { testPetPages(t, open) })
 }
@@ -87,10 +89,7 @@ func testCategoryInUse(t *testing.T, open Open) {
 	f := start(t, open)
 	used, free := f.create(t, "Dogs", nil), f.create(t, "Cats", nil)
 	f.pet(t, "Rex", used.ID)
-	for _, by := range []petcat.AccountID{1, 0} { // an operator, too
-		err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: used.ID, Account: by})
-		wantCode(t, err, petcat.CodeCategoryInUse)
-	}
+	wantCode(t, f.remove(t, used.ID), petcat.CodeCategoryInUse)
 	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: used.ID, Account: 2}), petcat.CodeForbidden)
 	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: used.ID, Account: 1, Expected: &free}), petcat.CodePreconditionFailed)
 	wantEqual(t, "the category", used, f.byID(t)[used.ID].Category)
@@ -99,10 +98,65 @@ func testCategoryInUse(t *testing.T, open Open) {
 	}
 	name := "Hounds"
 	f.update(t, petcat.UpdateCategory{ID: used.ID, Account: 1, Patch: patch(t, &name, nil, false)})
+	if err := f.DeletePet(t.Context(), petcat.DeletePet{ID: 1, Account: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.remove(t, used.ID); err != nil {
+		t.Errorf("after the deletion of its pet: %v", err)
+	}
 }
 
-// testPetsAgainstDeletions: two processes create pets while one deletes their category. No pet
-// remains in a deleted category.
+// testPetsOfOthers: an account's pet stops neither the creator of its category nor an operator from
+// deleting the category. The pet keeps the category's id.
+func testPetsOfOthers(t *testing.T, open Open) {
+	f := start(t, open)
+	var want []petcat.Pet
+	for _, by := range []petcat.AccountID{1, 0} {
+		category := f.create(t, "Dogs", nil).ID
+		rex := must(f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", category)}))
+		want = append(want, rex.Pet)
+		if by == 0 { // the creator's own pet, too
+			want = append(want, f.pet(t, "Max", category))
+		}
+		if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: category, Account: by}); err != nil {
+			t.Fatalf("account %d: %v", by, err)
+		}
+		_, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", category)})
+		wantCode(t, err, petcat.CodeInvalidField)
+	}
+	wantEqual(t, "the pets", want, f.pets(t, petcat.PetQuery{Limit: 10}))
+	wantEqual(t, "the pets of the second category", want[1:], f.pets(t, petcat.PetQuery{Category: 2, Limit: 10}))
+}
+
+// testPetDeletions: only the creator of a pet and operators may delete it. Orders keep its id, which
+// no other pet gets.
+func testPetDeletions(t *testing.T, open Open) {
+	f := start(t, open)
+	category := f.create(t, "Dogs", nil).ID
+	rex, tom, third := f.pet(t, "Rex", category), f.pet(t, "Tom", category), f.pet(t, "Max", category)
+	newOrder := must(petcat.ParseNewOrder(&third.ID, new(int64(2))))
+	ordered := must(f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 2, New: newOrder}))
+	wantCode(t, f.DeletePet(t.Context(), petcat.DeletePet{ID: third.ID, Account: 2}), petcat.CodeForbidden)
+	for _, d := range []petcat.DeletePet{{ID: third.ID, Account: 1}, {ID: rex.ID, By: operator}} {
+		if err := f.DeletePet(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, f.DeletePet(t.Context(), d), petcat.CodeNotFound)
+		_, err := f.FindPet(t.Context(), d.ID)
+		wantCode(t, err, petcat.CodeNotFound)
+	}
+	wantEqual(t, "the pets", []petcat.Pet{tom}, f.pets(t, petcat.PetQuery{Limit: 10}))
+	wantEqual(t, "the next id", third.ID+1, f.pet(t, "Rex", category).ID)
+	orders := must(f.ListOrders(t.Context(), petcat.OrderQuery{Account: 2, Limit: 10}))
+	wantEqual(t, "the order", []petcat.Order{ordered.Order}, orders)
+	_, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 2, New: newOrder})
+	wantCode(t, err, petcat.CodeInvalidField)
+	wantEqual(t, "audit entries of operators",
+		[]string{`cli:ada pet.delete pet_1 {"account":"acct_1","name":"Rex"}`}, f.auditLines(t))
+}
+
+// testPetsAgainstDeletions: two processes create pets of an account while the account deletes their
+// category. No pet remains in a deleted category.
 func testPetsAgainstDeletions(t *testing.T, open Open) {
 	const rounds, clients = 10, 4
 	f := start(t, open)

@@ -83,6 +83,7 @@ func run(t *testing.T, open Open) {
 		{"idempotency of management", testManagedOnce},
 		{"idempotency of every change", testManagedOnceAll},
 		{"accounts", testAccounts},
+		{"purges", testPurges},
 		{"keys", testKeys},
 		{"bans", testBans},
 		{"inherited bans", testInheritedBan},

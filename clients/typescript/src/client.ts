@@ -170,7 +170,7 @@ export class Categories {
     return (await this.raw.update(id, change, options)).value;
   }
 
-  /** Deletes a category. Fails with 409 if it has pets. */
+  /** Deletes a category. Fails with 409 if the account has pets of it. */
   async delete(id: number, options?: ConditionOptions): Promise<void> {
     await this.raw.delete(id, options);
   }
@@ -208,6 +208,11 @@ export class Pets {
   /** @deprecated The service removes this operation on 2027-11-30. */
   async get(id: number, options?: CallOptions): Promise<Pet> {
     return (await this.#caller.call({ method: "GET", path: at("/pets", id), read: one<Pet>, options })).value;
+  }
+
+  /** Deletes a pet of the account. */
+  async delete(id: number, options?: CallOptions): Promise<void> {
+    await this.#caller.call({ method: "DELETE", path: at("/pets", id), read: () => null, options });
   }
 
   /** Iterates over all pets, or the pets of a category. */

@@ -125,7 +125,7 @@ class CategoriesWithRaw:
         return self._caller.call(Call("PATCH", _path("/categories", id), one(Category), {}, body, headers, repeatable=safe, options=options))
 
     def delete(self, id: int, *, if_match: str | None = None, **options: Unpack[CallOptions]) -> Response[None]:
-        """Deletes a category. Raises Conflict if it has pets."""
+        """Deletes a category. Raises Conflict if the account has pets of it."""
         return self._caller.call(Call("DELETE", _path("/categories", id), _nothing, headers=_condition(if_match), options=options))
 
     def list(self, **options: Unpack[CallOptions]) -> Response[list[Category]]:
@@ -190,6 +190,10 @@ class Pets:
     def get(self, id: int, **options: Unpack[CallOptions]) -> Pet:
         """Returns one pet. Deprecated: the service removes this operation on 2027-11-30."""
         return self._caller.call(Call("GET", _path("/pets", id), one(Pet), options=options)).value
+
+    def delete(self, id: int, **options: Unpack[CallOptions]) -> None:
+        """Deletes a pet of the account."""
+        self._caller.call(Call("DELETE", _path("/pets", id), _nothing, options=options))
 
     def all(
         self, *, category_id: int | None = None, page_size: int = 1000, after: int = 0, **options: Unpack[CallOptions]
