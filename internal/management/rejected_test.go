@@ -21,7 +21,10 @@ func TestRejectedPatchChangesNothing(t *testing.T) {
 		{"an expiry that is no time", "/keys/key_1", `{"label":"new","expires_at":"soon"}`, "invalid_field", aTime},
 		{"an expiry that is a number", "/keys/key_1", `{"label":"new","expires_at":1}`, "invalid_field", aTime},
 		{"an expiry in the past", "/keys/key_1", `{"label":"new","expires_at":"2027-01-01T00:00:00Z"}`, "invalid_field", "future"},
-		{"a label that is no text", "/keys/key_1", `{"label":1,"expires_at":null}`, "invalid_body", "JSON object"},
+		{"a label that is no text", "/keys/key_1", `{"label":1,"expires_at":null}`, "invalid_field", "label has a value of another kind"},
+		{"a member with another name", "/keys/key_1", `{"expires":"2027-01-01T00:00:00Z"}`, "invalid_field", `"expires"`},
+		{"a member that cannot be changed", "/keys/key_1", `{"read_only":false}`, "invalid_field", `"read_only"`},
+		{"null without a meaning", "/accounts/acme", `{"plan":null}`, "invalid_field", "plan must not be null"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := start(t)
