@@ -119,7 +119,7 @@ func (s *service) link(name petcat.OperatorName, role petcat.Role) string {
 	token, err := petcat.GenerateToken(rand.Reader)
 	pagetest.Must(s.T, err)
 	_, err = s.Store.CreateOperator(s.T.Context(), petcat.By(pagetest.CLI), name, role, token.Hash)
-	if petcat.CodeOf(err) == petcat.CodeInvalidField {
+	if petcat.CodeOf(err) == petcat.CodeConflict {
 		return s.Link(petcat.Subject{Operator: name})
 	}
 	pagetest.Must(s.T, err)
