@@ -141,6 +141,10 @@ alerts: ## Test the alerts of deploy/prometheus
 	@scripts/need "promtool prometheus"
 	cd deploy/prometheus && promtool test rules alerts_test.yaml
 
+.PHONY: charts
+charts: need-go ## Lint and render the Helm chart with the values in its folder ci, and check it and deploy/kubernetes (the first run compiles Helm: minutes)
+	go -C tools/charts test -count=1 ./...
+
 .PHONY: vuln
 vuln: need-go ## Check for known vulnerabilities (VULNDB=url: a mirror of the database)
 	@VULNDB='$(VULNDB)' scripts/vuln ./... $(SDK)
@@ -197,7 +201,7 @@ bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
 .PHONY: release
 release: need-go ## Build a release in dist/: VERSION=1.2.3 [MAINTAINER='Name <mail>'] (the first run compiles GoReleaser: minutes)
 	@[[ '$(VERSION)' =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$$ ]] || { echo "make release: set the version, for example: make release VERSION=1.2.3" >&2; exit 1; }
-	VERSION='$(VERSION)' REVISION="$$(git rev-parse HEAD)" MAINTAINER="$${MAINTAINER:-petcat}" go tool -modfile=tools/goreleaser.mod goreleaser release --snapshot --clean
+	VERSION='$(VERSION)' REVISION="$$(git rev-parse HEAD)" MAINTAINER="$${MAINTAINER:-petcat <petcat-api@users.noreply.github.com>}" go tool -modfile=tools/goreleaser.mod goreleaser release --snapshot --clean
 
 .PHONY: sign
 sign: ## Sign the release in dist/ with the key in COSIGN_KEY, whose password is COSIGN_PASSWORD

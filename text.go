@@ -21,39 +21,43 @@ type textRule struct {
 	distinct bool
 }
 
+// check returns an [Error] with [CodeInvalidField] for a text that breaks the rule.
 func (r textRule) check(s string) error {
-	fail := func(rule string, args ...any) error {
-		return Errorf(CodeInvalidField, "%s must %s", cmp.Or(r.called, r.field), fmt.Sprintf(rule, args...)).In(r.field)
-	}
 	// The length in bytes is an upper bound of the length in characters, so nearly no text
 	// needs to be counted.
 	switch {
 	case !utf8.ValidString(s):
-		return fail("be valid UTF-8")
+		return r.fail("be valid UTF-8")
 	case len(s) > r.maxRunes && utf8.RuneCountInString(s) > r.maxRunes:
-		return fail("have at most %d characters", r.maxRunes)
+		return r.fail("have at most %d characters", r.maxRunes)
 	case s == "" && !r.blank:
-		return fail("not be empty")
+		return r.fail("not be empty")
 	case !r.blank && strings.IndexFunc(s, visible) < 0:
-		return fail("contain something besides white space")
+		return r.fail("contain something besides white space")
 	}
-	if r.distinct {
-		if strings.TrimSpace(s) != s {
-			return fail("not begin or end with white space")
-		}
-		for _, c := range s {
-			if unicode.Is(unicode.Cf, c) {
-				return fail("not contain invisible characters (found U+%04X)", c)
-			}
-		}
+	if r.distinct && strings.TrimSpace(s) != s {
+		return r.fail("not begin or end with white space")
 	}
+	return r.checkCharacters(s)
+}
+
+// fail returns the error for a text that does not follow a rule.
+func (r textRule) fail(rule string, args ...any) error {
+	return Errorf(CodeInvalidField, "%s must %s", cmp.Or(r.called, r.field), fmt.Sprintf(rule, args...)).In(r.field)
+}
+
+// checkCharacters is the part of check that reads each character.
+func (r textRule) checkCharacters(s string) error {
 	rule := "not contain control characters (found U+%04X)"
 	if r.lines {
 		rule = "not contain control characters other than tab and line breaks (found U+%04X)"
 	}
 	for _, c := range s {
 		if unicode.IsControl(c) && (!r.lines || c != '\t' && c != '\n' && c != '\r') {
-			return fail(rule, c)
+			return r.fail(rule, c)
+		}
+		if r.distinct && unicode.Is(unicode.Cf, c) {
+			return r.fail("not contain invisible characters (found U+%04X)", c)
 		}
 	}
 	return nil

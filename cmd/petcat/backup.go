@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -27,20 +29,29 @@ and sign-in links. The file contains no keys, but it contains customers' names, 
 its owner can read it.
 
 The file is a SQLite database, even if the data is in PostgreSQL: sqlite3 can read it, and
-petcat restore can load it into SQLite or PostgreSQL. With -, it is written to stdout.`,
+petcat restore can load it into SQLite or PostgreSQL. With -, it is written to stdout.
+
+With --keep, FILE is a directory. The backup gets a name with its time there and is
+verified. Then the oldest backups of the same deployment are deleted.`,
 		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
+  petcat backup /var/lib/petcat-backups --keep 7
   petcat backup - | ssh vault 'cat > petcat.backup'
   sqlite3 petcat.backup 'SELECT count(*) FROM categories'`,
 	}
 	completeFiles(cmd)
 	quietFlag(cmd)
 	cmd.Flags().Bool("force", false, "replace FILE if it exists")
+	cmd.Flags().Int("keep", 0, "write into the directory FILE, and keep this number of backups there")
+	cmd.MarkFlagsMutuallyExclusive("force", "keep")
 	return p.managing(cmd, backUp)
 }
 
 func backUp(c *call) error {
 	defer interruptible(c.cmd)()
 	path := c.args[0]
+	if c.given("keep") {
+		return backUpInto(c, path)
+	}
 	if path == dash && !c.asJSON && c.isTerminal(c.stdout) {
 		return usageErrorf("a backup is binary; give a file name, or redirect stdout")
 	}
@@ -62,7 +73,43 @@ func backUp(c *call) error {
 	if err != nil || path == dash || c.is("quiet") {
 		return err
 	}
-	return c.show(c.reportRecord(i, begun))
+	return c.show(c.reportRecord(path, i, begun))
+}
+
+// abandonedAfter is the time after which a backup that nothing was written to is unfinished: its
+// process was killed.
+const abandonedAfter = 24 * time.Hour
+
+// backUpInto writes a backup into a directory, and deletes the oldest ones.
+func backUpInto(c *call, directory string) error {
+	keep, _ := c.cmd.Flags().GetInt("keep")
+	if keep < 1 {
+		return usageErrorf("--keep must be at least 1")
+	}
+	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
+		return usageErrorf("%s is not a directory; create it first, or leave out --keep", directory)
+	}
+	if err := datadir.CheckUser(directory); err != nil {
+		return err
+	}
+	folder := backup.Folder{
+		Path:        directory,
+		Environment: c.store.Environment(),
+		Dataset:     c.store.Dataset(),
+		Version:     build().Version,
+	}
+	if err := folder.RemoveDrafts(c.now().Add(-abandonedAfter)); err != nil {
+		return err
+	}
+	begun := c.clock.Read()
+	path, i, err := folder.Write(c.ctx(), c.db, c.clock)
+	if err == nil {
+		err = folder.Keep(keep, path)
+	}
+	if err != nil || c.is("quiet") {
+		return err
+	}
+	return c.show(c.reportRecord(path, i, begun))
 }
 
 // backUp writes a backup to an output: a file directly, stdout from a temporary file at the end.
@@ -95,13 +142,13 @@ func backupError(name string, err error) error {
 }
 
 // reportRecord is the record of a backup that backup, restore and verify print.
-func (c *call) reportRecord(i backup.Info, begun clock.Reading) record {
+func (c *call) reportRecord(file string, i backup.Info, begun clock.Reading) record {
 	rows, took := int64(0), c.clock.Read().Since(begun).Seconds()
 	for _, n := range i.Rows {
 		rows += n
 	}
 	return record{
-		kv("file", c.args[0]),
+		kv("file", file),
 		kv("petcat", i.Program),
 		kv("taken_at", i.TakenAt),
 		kv("environment", i.Environment),
@@ -144,7 +191,7 @@ is read from stdin.`,
 			}
 			c.warn("keys and tokens that were revoked, and operators who were removed, after the backup are back; " +
 				"compare petcat audit list of the old data, and repeat the changes")
-			return c.show(append(c.reportRecord(i, begun), kv("place", place(c.settings))))
+			return c.show(append(c.reportRecord(c.args[0], i, begun), kv("place", place(c.settings))))
 		})
 	})
 }
@@ -211,7 +258,7 @@ faults, print one line for each and exit with 1.`,
 		}
 		begun := c.clock.Read()
 		return c.withBackup(func(_ string, i backup.Info, findings []string) error {
-			return c.printFindings(c.reportRecord(i, begun), "Checked "+c.args[0]+".", findings)
+			return c.printFindings(c.reportRecord(c.args[0], i, begun), "Checked "+c.args[0]+".", findings)
 		})
 	})
 }

@@ -204,6 +204,34 @@ func TestGeneratedBinaryDependencies(t *testing.T) {
 	}
 }
 
+// TestGeneratedChartFiles keeps copies of the alerts and the dashboard in the Helm chart, because a
+// chart cannot contain files from outside its directory.
+func TestGeneratedChartFiles(t *testing.T) {
+	const chart = "../../deploy/helm/petcat/files/"
+	for source, copied := range map[string]string{
+		"../../deploy/prometheus/alerts.yaml": chart + "alerts.yaml",
+		"../../deploy/grafana/petcat.json":    chart + "dashboard.json",
+	} {
+		want, err := os.ReadFile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *update {
+			if err := os.WriteFile(copied, want, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		got, err := os.ReadFile(copied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(got), string(want)); diff != "" {
+			t.Errorf("%s is out of date: run make gen (-committed +now)\n%s", copied, diff)
+		}
+	}
+}
+
 // TestSQLiteRuntimeVersion: the driver is machine-translated C, and works only with the version
 // of the C runtime that it was translated for. Another module can raise that version.
 func TestSQLiteRuntimeVersion(t *testing.T) {

@@ -6,18 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clock"
-	"github.com/petcat-api/petcat/internal/datadir"
 )
 
 const (
@@ -132,14 +128,24 @@ func (s *Schedule) make(ctx context.Context) error {
 	if due, err := s.untilDue(ctx); err != nil || due > 0 {
 		return err
 	}
-	// Files of other deployments have other names.
-	prefix := fmt.Sprintf("petcat-%s-%.8s-", s.Environment, s.Dataset)
-	if err := s.removeDrafts(datadir.DraftPattern(prefix + "*.backup")); err != nil {
+	begun := s.Clock.Read()
+	folder := s.folder()
+	if err := folder.RemoveDrafts(begun.Time()); err != nil {
 		return err
 	}
-	made, err := s.write(ctx, prefix)
+	path, info, err := folder.Write(ctx, s.Database, s.Clock)
+	if errors.Is(err, errDamaged) {
+		s.Damaged.Add(1)
+	}
 	if err != nil {
 		return err
+	}
+	made := Made{
+		TakenAt: info.TakenAt,
+		Host:    s.Host,
+		File:    path,
+		Size:    info.Size,
+		Seconds: s.Clock.Read().Since(begun).Seconds(),
 	}
 	if s.rejected != "" {
 		_ = os.Remove(s.rejected)
@@ -158,40 +164,20 @@ func (s *Schedule) make(ctx context.Context) error {
 		return fmt.Errorf("record the last backup: %w", err)
 	}
 	s.Logger.InfoContext(ctx, "scheduled backup finished", "file", made.File, "bytes", made.Size, "seconds", made.Seconds)
-	if err := s.remove(prefix+"*.backup", s.Keep-1, filepath.Base(made.File)); err != nil {
+	if err := folder.Keep(s.Keep, made.File); err != nil {
 		s.Logger.WarnContext(ctx, "deletion of old backups failed", "folder", s.Folder, "error", err)
 	}
 	return nil
 }
 
-// write makes and verifies a backup. After an error there is no file.
-func (s *Schedule) write(ctx context.Context, prefix string) (Made, error) {
-	begun := s.Clock.Read()
-	path := filepath.Join(s.Folder, prefix+begun.Time().UTC().Format("20060102T150405Z")+".backup")
-	draft, err := datadir.NewDraft(path)
-	if err != nil {
-		return Made{}, err
+// folder returns the folder of the backups.
+func (s *Schedule) folder() Folder {
+	return Folder{
+		Path:        s.Folder,
+		Environment: s.Environment,
+		Dataset:     s.Dataset,
+		Version:     s.Version,
 	}
-	defer draft.Discard()
-	info, err := Create(ctx, draft.Name(), s.Database, s.Version, begun.Time())
-	if err == nil {
-		err = draft.Sync()
-	}
-	var faults []string
-	if err == nil {
-		_, faults, err = Verify(ctx, draft.Name())
-	}
-	if len(faults) > 0 {
-		s.Damaged.Add(1)
-		err = fmt.Errorf(
-			"the backup has %d faults, the first is: %s; check the data with petcat verify",
-			len(faults), faults[0])
-	}
-	if err == nil {
-		err = draft.Keep()
-	}
-	took := s.Clock.Read().Since(begun).Seconds()
-	return Made{TakenAt: info.TakenAt, Host: s.Host, File: path, Size: info.Size, Seconds: took}, err
 }
 
 // runCommand runs the operator's program with the path of a backup. If it takes longer than the
@@ -214,25 +200,4 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 			s.Command, path, err, output[max(0, len(output)-500):])
 	}
 	return nil
-}
-
-// removeDrafts deletes the directories of drafts that killed nodes left.
-func (s *Schedule) removeDrafts(pattern string) error {
-	names, err := fs.Glob(os.DirFS(s.Folder), pattern)
-	for _, name := range names {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(s.Folder, name)))
-	}
-	return err
-}
-
-// remove deletes the files in the folder that match a pattern, oldest first, until left files
-// remain besides newest, which it never deletes: its name may be older after a change of the
-// clock.
-func (s *Schedule) remove(pattern string, left int, newest string) error {
-	names, err := fs.Glob(os.DirFS(s.Folder), pattern) // ascending
-	names = slices.DeleteFunc(names, func(name string) bool { return name == newest })
-	for _, name := range names[:max(0, len(names)-left)] {
-		err = errors.Join(err, os.Remove(filepath.Join(s.Folder, name)))
-	}
-	return err
 }

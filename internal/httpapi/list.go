@@ -60,8 +60,13 @@ func (p page) parameter(name string, least, most, byDefault int64) (int64, error
 	return n, nil
 }
 
-// maxIgnored is the maximum number of parameters in X-Ignored-Parameters.
-const maxIgnored = 10
+const (
+	// maxIgnored is the maximum number of parameters in X-Ignored-Parameters.
+	maxIgnored = 10
+	// maxIgnoredBytes is the maximum size of a name in X-Ignored-Parameters, without the three dots
+	// of a longer one. Proxies replace responses whose headers exceed their buffer, often 4 KiB.
+	maxIgnoredBytes = 64
+)
 
 // ignored returns the distinct names of unknown query parameters, for X-Ignored-Parameters.
 func ignored(rawQuery string, known []string) string {
@@ -74,11 +79,23 @@ func ignored(rawQuery string, known []string) string {
 		if name == "" || slices.Contains(known, name) || len(names) == maxIgnored {
 			continue
 		}
-		if escaped := url.PathEscape(name); !slices.Contains(names, escaped) {
+		if escaped := shortened(url.PathEscape(name)); !slices.Contains(names, escaped) {
 			names = append(names, escaped)
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// shortened cuts an escaped name to maxIgnoredBytes, but not within an escape.
+func shortened(escaped string) string {
+	if len(escaped) <= maxIgnoredBytes {
+		return escaped
+	}
+	short := escaped[:maxIgnoredBytes]
+	if i := strings.LastIndexByte(short, '%'); i > maxIgnoredBytes-len("%41") {
+		short = short[:i]
+	}
+	return short + "..."
 }
 
 // linkNext adds a Link to the next page (RFC 8288). after is the last id of this page, 0 if it is

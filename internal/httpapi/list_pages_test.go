@@ -111,6 +111,23 @@ func TestIgnoredParameters(t *testing.T) {
 	}
 }
 
+// TestIgnoredParametersAreShort: the header has a bound, because a proxy replaces a response whose
+// headers exceed its buffer, although the request was carried out.
+func TestIgnoredParametersAreShort(t *testing.T) {
+	s := start(t)
+	key, _ := s.key(s.account("acme", petcat.Pro))
+	for name, want := range map[string]string{
+		strings.Repeat("p", 64):              strings.Repeat("p", 64),
+		strings.Repeat("p", 4000):            strings.Repeat("p", 64) + "...",
+		strings.Repeat("p", 62) + "%C3%A9":   strings.Repeat("p", 62) + "...",
+		strings.Repeat("p", 61) + "%C3%A9":   strings.Repeat("p", 61) + "%C3...",
+		strings.Repeat("%C3%A9", 600):        strings.Repeat("%C3%A9", 10) + "%C3...",
+		strings.Repeat("p", 64) + "&" + "qq": strings.Repeat("p", 64) + ", qq",
+	} {
+		wantHeader(t, s.do("GET", "/v1/categories?"+name, nil, withKey(key)), "X-Ignored-Parameters", want)
+	}
+}
+
 func TestErrorField(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Pro))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/petcat-api/petcat"
@@ -53,7 +54,7 @@ func (x *Exchange) readForm(limit int64) error {
 			"the form cannot be read: it is too long, or not encoded as a browser does").WithCause(err)
 	}
 	if err := web.CheckValues(x.R.Form); err != nil {
-		x.R.Form, x.R.PostForm = nil, nil // a page must not show it again
+		x.R.Form = url.Values{} // a page must not show it again
 		return err
 	}
 	return nil

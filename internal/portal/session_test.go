@@ -68,13 +68,13 @@ func TestSignOutEverywhere(t *testing.T) {
 	customer.Get("").Want(http.StatusOK, "Sign out everywhere")
 	customer.Post("sign-out-everywhere").WantGoesTo("sign-in")
 	s.WantAudited("customer acct_1", "account.sign_out", "acct_1")
-	thief.Get("").WantGoesTo("sign-in?done=ended")
+	thief.Get("").WantGoesTo("sign-in?done=expired")
 	other.Get("").Want(http.StatusOK)
 
 	customer = signIn(s, a)
 	_, err := s.Store.SignOutEverywhere(t.Context(), petcat.By(pagetest.CLI), petcat.Subject{Account: a.ID})
 	pagetest.Must(t, err)
-	customer.Get("").WantGoesTo("sign-in?done=ended")
+	customer.Get("").WantGoesTo("sign-in?done=expired")
 }
 
 // TestSessionExpiry: a session lasts for 30 days from its last use, but at most 90 days, and not beyond
@@ -102,7 +102,7 @@ func TestSessionExpiry(t *testing.T) {
 	}
 	b.Get("").Want(http.StatusOK)
 	s.Clock.Advance(3 * time.Minute)
-	b.Get("").WantGoesTo("sign-in?done=ended")
+	b.Get("").WantGoesTo("sign-in?done=expired")
 
 	other := s.Account("other")
 	b = signIn(s, other)
@@ -238,6 +238,7 @@ func TestDisconnectedWhileWaiting(t *testing.T) {
 	})
 	send := func(ctx context.Context) int {
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/account/", nil)
+		r.RemoteAddr = "127.0.0.1:1"
 		r.AddCookie(&http.Cookie{Name: cookie, Value: strings.Repeat("a", 32)})
 		w := httptest.NewRecorder()
 		site.ServeHTTP(w, r)

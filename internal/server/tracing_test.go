@@ -43,6 +43,7 @@ func TestTracing(t *testing.T) {
 }
 
 func testTracing(t *testing.T, trusted bool) {
+	t.Helper()
 	bodies := map[string]chan []byte{"/v1/traces": make(chan []byte, 100), "/v1/metrics": make(chan []byte, 100)}
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		bodies[r.URL.Path] <- must(io.ReadAll(r.Body))

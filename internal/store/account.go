@@ -12,7 +12,13 @@ import (
 const accountColumns = `id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at`
 
 func scanAccount(row Row) (a petcat.Account, err error) {
-	err = row.Scan(
+	err = row.Scan(accountFields(&a)...)
+	return a, err
+}
+
+// accountFields returns the destinations of accountColumns.
+func accountFields(a *petcat.Account) []any {
+	return []any{
 		&a.ID,
 		&a.Name,
 		&a.Plan,
@@ -22,8 +28,7 @@ func scanAccount(row Row) (a petcat.Account, err error) {
 		&a.Storage.Bytes,
 		(*moment)(&a.CreatedAt),
 		(*moment)(&a.ClosedAt),
-	)
-	return a, err
+	}
 }
 
 const selectAccount = `SELECT ` + accountColumns + ` FROM accounts WHERE id = $1`
@@ -136,22 +141,14 @@ const selectAccountSummary = `
 	FROM accounts AS a WHERE a.id = $4`
 
 func scanAccountSummary(row Row) (a petcat.AccountSummary, err error) {
-	err = row.Scan(
-		&a.ID,
-		&a.Name,
-		&a.Plan,
-		&a.Quota.PerMinute,
-		&a.Quota.PerDay,
-		&a.Storage.Categories,
-		&a.Storage.Bytes,
-		(*moment)(&a.CreatedAt),
-		(*moment)(&a.ClosedAt),
+	fields := append(accountFields(&a.Account),
 		&a.Keys,
 		&a.Bans,
 		(*moment)(&a.UsedAt),
 		&a.Today,
 		&a.Rejected,
 	)
+	err = row.Scan(fields...)
 	return a, err
 }
 

@@ -99,7 +99,7 @@ func (*sink) Enabled(int) bool { return false }
 func (*sink) Info(int, string, ...any) {}
 
 func (s *sink) Error(_ error, message string, _ ...any) {
-	s.logger.Warn("OpenTelemetry reported a mistake; check the variables that begin with OTEL_", "message", message)
+	s.logger.Warn("tracing failed; check the variables that begin with OTEL_", "message", message)
 }
 
 func (s *sink) WithValues(...any) logr.LogSink { return s }
