@@ -113,7 +113,8 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 	}
 	for _, g := range h.Gaps {
 		c.warn(
-			"requests after %s may be missing, because a server was killed, or the database was unavailable or failed over; this was detected at %s",
+			"requests after %s may be missing, because a server was killed, or the database was unavailable or failed over; "+
+				"this was detected at %s",
 			timestamp(g.From), timestamp(g.Until))
 	}
 	return c.list(
