@@ -15,43 +15,14 @@ import (
 )
 
 func (p *program) accountCommand() *cobra.Command {
-	create := p.managing(&cobra.Command{
-		Use:   "create NAME --plan PLAN",
-		Short: "Create an account",
-		Example: `  petcat account create acme --plan free
-  petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
-	}, createAccount)
-	planFlags(create)
-	list := p.managing(&cobra.Command{
-		Use:   "list",
-		Short: "List the accounts, including closed ones",
-	}, listAccounts)
-	list.Flags().String("name", "", "list only accounts whose name contains this `text`, ignoring case")
-	list.Flags().String("plan", "", "list only accounts on this `plan`")
-	complete(list, "plan", planNames()...)
-	closing := p.managing(&cobra.Command{
-		Use:   "close ACCOUNT",
-		Short: "Close an account and permanently revoke its keys",
-	}, withAccount(closeAccount))
-	closing.Flags().Bool("purge", false, "also delete its categories, pets and orders, as petcat account purge does")
-	yesFlag(closing)
-	purging := p.managing(&cobra.Command{
-		Use:   "purge ACCOUNT",
-		Short: "Delete all categories, pets and orders of an account",
-		Long: `Delete all categories, pets and orders that an account, which may be closed, has created
-until now. The deletion runs in small steps, so that servers hardly wait. If it is
-interrupted, run the command again. An open account can create more: close it, or disable
-its keys, first.`,
-	}, withAccount(purgeAccount))
-	yesFlag(purging)
 	return parent(&cobra.Command{
 		Use:   "account",
 		Short: "Create, list, change, purge and close accounts",
 		Long: `Create, list, change, purge and close accounts, the consumers of the API. Each account has a
 plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12).`,
 	},
-		create,
-		list,
+		p.createAccountCommand(),
+		p.listAccountsCommand(),
 		p.managing(&cobra.Command{
 			Use:   "show ACCOUNT",
 			Short: "Show an account and its keys",
@@ -61,8 +32,8 @@ plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12
 			Short: "Rename an account",
 		}, withAccount(renameAccount)),
 		p.setPlanCommand(),
-		closing,
-		purging,
+		p.closeAccountCommand(),
+		p.purgeAccountCommand(),
 		p.managing(&cobra.Command{
 			Use:   "link ACCOUNT",
 			Short: "Print a link to the customer's page of an account",
@@ -85,6 +56,51 @@ quotas and the end of the rejection belong to the last request. Requests appear 
 two seconds.`,
 		}, withAccount(listRejections)),
 	)
+}
+
+func (p *program) createAccountCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "create NAME --plan PLAN",
+		Short: "Create an account",
+		Example: `  petcat account create acme --plan free
+  petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
+	}, createAccount)
+	planFlags(cmd)
+	return cmd
+}
+
+func (p *program) listAccountsCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "list",
+		Short: "List the accounts, including closed ones",
+	}, listAccounts)
+	cmd.Flags().String("name", "", "list only accounts whose name contains this `text`, ignoring case")
+	cmd.Flags().String("plan", "", "list only accounts on this `plan`")
+	complete(cmd, "plan", planNames()...)
+	return cmd
+}
+
+func (p *program) closeAccountCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "close ACCOUNT",
+		Short: "Close an account and permanently revoke its keys",
+	}, withAccount(closeAccount))
+	cmd.Flags().Bool("purge", false, "also delete its categories, pets and orders, as petcat account purge does")
+	yesFlag(cmd)
+	return cmd
+}
+
+func (p *program) purgeAccountCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "purge ACCOUNT",
+		Short: "Delete all categories, pets and orders of an account",
+		Long: `Delete all categories, pets and orders that an account, which may be closed, has created
+until now. The deletion runs in small steps, so that servers hardly wait. If it is
+interrupted, run the command again. An open account can create more: close it, or disable
+its keys, first.`,
+	}, withAccount(purgeAccount))
+	yesFlag(cmd)
+	return cmd
 }
 
 func (p *program) setPlanCommand() *cobra.Command {

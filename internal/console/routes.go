@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/http/pprof" // it also registers itself with http.DefaultServeMux, which is not served
+	"slices"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
@@ -70,20 +71,29 @@ func profile(serve http.HandlerFunc) pages.Handler {
 
 // forms returns all forms. Only admins may send them.
 func (c *Console) forms() []pages.Form {
+	return slices.Concat(c.accountForms(), c.keyForms(), c.otherForms())
+}
+
+// planFields are the fields of a plan and its numbers.
+func planFields() []string {
+	return []string{"plan", "per_minute", "per_day", "max_categories", "max_bytes"}
+}
+
+func (c *Console) accountForms() []pages.Form {
 	return []pages.Form{
 		{
 			Path:   "accounts",
 			Change: c.createAccount,
 			Page:   c.accounts,
 			Field:  "plan",
-			Fields: []string{"name", "plan", "per_minute", "per_day"},
+			Fields: append([]string{"name"}, planFields()...),
 		},
 		{
 			Path:   "accounts/{account}/plan",
 			Change: c.changePlan,
 			Page:   c.account,
 			Field:  "plan",
-			Fields: []string{"plan", "per_minute", "per_day"},
+			Fields: planFields(),
 		},
 		{
 			Path:   "accounts/{account}/close",
@@ -106,6 +116,11 @@ func (c *Console) forms() []pages.Form {
 			Field:  "expires",
 			Fields: pages.NewKeyFields(),
 		},
+	}
+}
+
+func (c *Console) keyForms() []pages.Form {
+	return []pages.Form{
 		{Path: "keys/{key}/rotate", Change: c.rotateKey, Page: c.key, Fields: pages.RotateFields()},
 		{Path: "keys/{key}/disable", Change: c.disableKey, Page: c.key},
 		{Path: "keys/{key}/enable", Change: c.enableKey, Page: c.key},
@@ -118,6 +133,12 @@ func (c *Console) forms() []pages.Form {
 			Fields: []string{"request", "per_minute", "per_day"},
 		},
 		{Path: "requests/{request}/decline", Change: c.declinePlan, Page: c.requests, Fields: []string{"request"}},
+	}
+}
+
+// otherForms are those of operators, categories and pets.
+func (c *Console) otherForms() []pages.Form {
+	return []pages.Form{
 		{
 			Path:   "operators",
 			Change: c.createOperator,

@@ -22,6 +22,7 @@ func help(name string) string {
 func Table() []Metric {
 	return slices.Concat(
 		requestMetrics(),
+		catalogMetrics(),
 		storeMetrics(),
 		memoryMetrics(),
 		backupMetrics(),
@@ -74,17 +75,9 @@ func requestMetrics() []Metric {
 	}
 }
 
-// storeMetrics describe the store and its database.
-func storeMetrics() []Metric {
+// catalogMetrics describe the list and its limit.
+func catalogMetrics() []Metric {
 	return []Metric{
-		{
-			Name: "petcat_commit_group_size",
-			Help: "Writes per commit.",
-		},
-		{
-			Name: "petcat_commit_duration_seconds",
-			Help: "Duration of a commit, from its first statement until it is on disk.",
-		},
 		{
 			Name: "petcat_categories",
 			Help: "Categories in the list.",
@@ -96,6 +89,20 @@ func storeMetrics() []Metric {
 		{
 			Name: "petcat_catalog_max_bytes",
 			Help: "Limit of petcat_catalog_bytes: --max-categories-size.",
+		},
+	}
+}
+
+// storeMetrics describe the store and its database.
+func storeMetrics() []Metric {
+	return []Metric{
+		{
+			Name: "petcat_commit_group_size",
+			Help: "Writes per commit.",
+		},
+		{
+			Name: "petcat_commit_duration_seconds",
+			Help: "Duration of a commit, from its first statement until it is on disk.",
 		},
 		{
 			Name: "petcat_nodes",

@@ -33,8 +33,10 @@ func functions(base string) template.FuncMap {
 		"quota":   planQuota,
 		"second":  second,
 		"size":    func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) },
-		"title":   func(s any) string { return capitalised(fmt.Sprint(s)) },
-		"when":    when,
+		// For limits that are powers of two.
+		"binarySize": func(n int64) string { return humanize.IBytes(uint64(max(n, 0))) },
+		"title":      func(s any) string { return capitalised(fmt.Sprint(s)) },
+		"when":       when,
 	}
 }
 

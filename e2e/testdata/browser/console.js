@@ -55,7 +55,11 @@ async function main() {
   await page.getByText('New account').click();
   saw.focus = await (await page.waitForFunction(() => document.activeElement.name)).jsonValue(); // it follows the opening
   await page.getByLabel('Name', { exact: true }).fill('Whiskers & Co');
+  for (const name of ['per_minute', 'max_bytes']) { // only for the enterprise plan
+    await page.locator(`[name=${name}]`).waitFor({ state: 'hidden' });
+  }
   await page.getByLabel('Plan').selectOption('enterprise');
+  await page.locator('[name=max_bytes]').waitFor();
   await page.getByLabel('Requests a minute').fill('600');
   await page.getByLabel('Requests a day').fill('10,000');
   saw.serious.push(...await judge(page));

@@ -33,13 +33,14 @@ function showStale(stale) {
   document.body.classList.toggle('stale', stale); // hides the badge "healthy"
 }
 
-// Only the Enterprise plan has custom quotas.
+// Only the Enterprise plan has numbers of its own. It needs the quotas.
 function showNumbers(chooser) {
-  const numbers = chooser.form.querySelector('[data-numbers]');
-  numbers.hidden = chooser.value !== 'enterprise';
-  for (const input of numbers.querySelectorAll('input')) {
-    input.disabled = numbers.hidden;
-    input.required = !numbers.hidden;
+  for (const numbers of chooser.form.querySelectorAll('[data-numbers]')) {
+    numbers.hidden = chooser.value !== 'enterprise';
+    for (const input of numbers.querySelectorAll('input')) {
+      input.disabled = numbers.hidden;
+      input.required = !numbers.hidden && numbers.dataset.numbers === 'required';
+    }
   }
 }
 
