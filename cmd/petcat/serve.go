@@ -47,7 +47,7 @@ func (p *program) serving(cmd *cobra.Command, run func(*call) error) *cobra.Comm
 		c.openLog()
 		defer func() { _ = c.log.Close() }()
 		for _, text := range c.settingWarnings(cmd, err == nil) {
-			c.log.Warn(text)
+			c.log.Warn("questionable setting", "problem", text)
 		}
 		if err == nil {
 			err = run(c)

@@ -170,7 +170,7 @@ func CheckUser(path string) error {
 		owner, err = ownerOf(path)
 	}
 	if err != nil {
-		return nil // using the directory fails with a better message
+		return nil //nolint:nilerr // using the directory fails with a better message
 	}
 	return wrongUser(path, os.Geteuid(), owner, userName)
 }

@@ -239,9 +239,9 @@ func TestRejectedRequestsCannotFloodTheLog(t *testing.T) {
 		l := logging.New(&out, slog.LevelInfo, logging.Text)
 		lines := func() (shown []string) {
 			l.Flush()
-			for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+			for line := range strings.SplitSeq(strings.TrimSpace(out.String()), "\n") {
 				var id, repeated string
-				for _, field := range strings.Fields(line) {
+				for field := range strings.FieldsSeq(line) {
 					id += after(field, "request_id=")
 					repeated += after(field, "repeated=")
 				}
