@@ -181,7 +181,7 @@ func EditPlan(s Subscription) AccountEdit {
 // AccountStore keeps accounts. Every change commits together with its audit
 // entry, and reaches the servers as an [AccessChange].
 type AccountStore interface {
-	// CreateAccount returns an [Error] with [CodeInvalidField] if an open account
+	// CreateAccount returns an [Error] with [CodeConflict] if an open account
 	// already has the name.
 	CreateAccount(ctx context.Context, by Author, name AccountName, s Subscription) (Result[Account], error)
 	// FindAccount finds an account by id or name; open accounts take precedence. It
@@ -191,7 +191,7 @@ type AccountStore interface {
 	// included, and stops at the first error that fn returns.
 	EachAccount(ctx context.Context, fn func(Account) error) error
 	// EditAccount changes the name or the plan of an account, or both, immediately. Used quota
-	// stays used. It returns an [Error] with [CodeInvalidField] if the account is closed, or if
+	// stays used. It returns an [Error] with [CodeConflict] if the account is closed, or if
 	// another open account has the name.
 	EditAccount(ctx context.Context, by Author, id AccountID, e AccountEdit) (Result[Account], error)
 	// CloseAccount closes an account permanently, revokes its keys, and declines its pending plan

@@ -66,11 +66,11 @@ type PlanRequest struct {
 	DecidedBy   Actor
 }
 
-// Decide returns a pending request after a decision. It returns an [Error] with [CodeInvalidField]
+// Decide returns a pending request after a decision. It returns an [Error] with [CodeConflict]
 // if the request was decided before.
 func (r PlanRequest) Decide(s PlanRequestState, by Actor, now time.Time) (PlanRequest, error) {
 	if r.State != PlanRequestPending {
-		return PlanRequest{}, Errorf(CodeInvalidField, "the plan request %d was %s already", r.ID, r.State)
+		return PlanRequest{}, Errorf(CodeConflict, "the plan request %d was %s already", r.ID, r.State)
 	}
 	r.State, r.DecidedAt, r.DecidedBy = s, now, by
 	return r, nil
@@ -113,16 +113,16 @@ func (n NewPlanRequest) Note() string { return n.note }
 
 // Apply returns the request of an account at now, without its id. pending is the account's pending
 // request, the zero value if there is none: Apply returns it if it is the same one. It returns an
-// [Error] with [CodeInvalidField] for another one, or for the plan that the account has already.
+// [Error] with [CodeConflict] for another one, or for the plan that the account has already.
 func (n NewPlanRequest) Apply(a Account, pending PlanRequest, now time.Time) (PlanRequest, error) {
 	if a.Plan == n.plan && a.Plan != Enterprise { // Enterprise may get other numbers
-		return PlanRequest{}, Errorf(CodeInvalidField, "the account is on the %s plan already", a.Plan)
+		return PlanRequest{}, Errorf(CodeConflict, "the account is on the %s plan already", a.Plan)
 	}
 	if pending.ID != 0 && pending.Plan == n.plan && pending.Note == n.note {
 		return pending, nil
 	}
 	if pending.ID != 0 {
-		return PlanRequest{}, Errorf(CodeInvalidField,
+		return PlanRequest{}, Errorf(CodeConflict,
 			"a request for the %s plan is waiting for an answer already", pending.Plan)
 	}
 	return PlanRequest{
@@ -160,7 +160,7 @@ type PlanRequestStore interface {
 	PlanRequests(ctx context.Context, q PlanRequestQuery) ([]PlanRequest, error)
 	// ApprovePlanRequest puts the account on the plan. Enterprise needs both quotas; other
 	// plans reject them. It returns an [Error] with [CodeNotFound], or with
-	// [CodeInvalidField] if the request was already approved or declined.
+	// [CodeConflict] if the request was already approved or declined.
 	ApprovePlanRequest(ctx context.Context, by Author, a PlanApproval) (Result[PlanRequest], error)
 	// DeclinePlanRequest leaves the account's plan unchanged. It returns the same errors as
 	// ApprovePlanRequest.

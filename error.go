@@ -53,6 +53,18 @@ const (
 	CodeServiceUnavailable Code = "service_unavailable"
 )
 
+// The codes of the management API that the API does not have.
+const (
+	// 401
+	CodeMissingToken Code = "missing_token"
+	CodeInvalidToken Code = "invalid_token"
+	CodeExpiredToken Code = "expired_token"
+	CodeRevokedToken Code = "revoked_token"
+
+	// 409
+	CodeConflict Code = "conflict" // the name is taken, or the state of the object does not allow the change
+)
+
 // Error is a failure whose Code, Message and Field a caller may see. Its cause, if any, is only
 // for the log.
 type Error struct {

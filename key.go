@@ -172,18 +172,18 @@ type KeyQuery struct {
 // [Error] with [CodeTooManyChanges]; it can only revoke keys.
 type KeyStore interface {
 	// CreateKey returns an [Error] with [CodeNotFound] if there is no such account, and with
-	// [CodeInvalidField] if it is closed, if its customer already has [MaxCustomerKeys], or if the key
-	// would have expired.
+	// [CodeConflict] if it is closed; with [CodeInvalidField] if its customer already has
+	// [MaxCustomerKeys], or if the key would have expired.
 	CreateKey(ctx context.Context, by Author, k NewKey) (Result[Key], error)
 	// FindKey returns an [Error] with [CodeNotFound] if there is no such key.
 	FindKey(ctx context.Context, id KeyID) (Key, error)
 	// FindKeys returns the keys with these hashes, in their order. Unknown hashes are skipped.
 	FindKeys(ctx context.Context, hashes []KeyHash) ([]Key, error)
 	// RotateKey returns both keys. See [Rotation.Apply]. It returns an
-	// [Error] with [CodeNotFound] or [CodeInvalidField].
+	// [Error] with [CodeNotFound] or [CodeConflict].
 	RotateKey(ctx context.Context, by Author, r Rotation) (Result[RotatedKey], error)
 	// ChangeKey returns the key after the action. See [KeyAction.Apply]. It
-	// returns an [Error] with [CodeNotFound] or [CodeInvalidField].
+	// returns an [Error] with [CodeNotFound] or [CodeConflict].
 	ChangeKey(ctx context.Context, by Author, id KeyID, a KeyAction) (Result[Key], error)
 	// EditKey returns the key after the change. See [KeyEdit.Apply]. It returns the same errors
 	// as ChangeKey.

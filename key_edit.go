@@ -13,7 +13,7 @@ const (
 )
 
 // Apply returns the key after the action at now. Actions are idempotent. Enabling or disabling
-// a revoked key is an [Error] with [CodeInvalidField].
+// a revoked key is an [Error] with [CodeConflict].
 func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	if err := k.checkNotRevoked(); err != nil && a != RevokeKey {
 		return Key{}, err
@@ -51,8 +51,8 @@ func ParseKeyEdit(label *string, expiresAt *time.Time) (KeyEdit, error) {
 }
 
 // Apply returns the key after a change by an actor at now. It returns an [Error] with
-// [CodeInvalidField] for a revoked key, and for an expiry that is not after now, or that would revive a
-// key or extend the overlap of a replaced one. Only operators extend an expired key.
+// [CodeInvalidField] for an expiry that is not after now, and with [CodeConflict] for a revoked key, and
+// for an expiry that would revive a key or extend the overlap of a replaced one. Only operators extend an expired key.
 func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	if err := k.checkNotRevoked(); err != nil {
 		return Key{}, err
@@ -74,25 +74,25 @@ func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	return k, nil
 }
 
-// checkNotRevoked returns an [Error] with [CodeInvalidField] for a revoked key.
+// checkNotRevoked returns an [Error] with [CodeConflict] for a revoked key.
 func (k Key) checkNotRevoked() error {
 	if !k.RevokedAt.IsZero() {
-		return Errorf(CodeInvalidField, "the key %s was revoked permanently; create a new key instead", k.ID)
+		return Errorf(CodeConflict, "the key %s was revoked permanently; create a new key instead", k.ID)
 	}
 	return nil
 }
 
-// checkNewExpiry returns an [Error] with [CodeInvalidField] unless an actor may give a key, which is
+// checkNewExpiry returns an [Error] with [CodeConflict] unless an actor may give a key, which is
 // not revoked, another expiry; zero: never.
 func (k Key) checkNewExpiry(expiry time.Time, by Actor, now time.Time) error {
 	switch {
 	case expiry.Equal(k.ExpiresAt):
 		return nil
 	case k.Successor != 0 && (expiry.IsZero() || expiry.After(k.ExpiresAt)):
-		return Errorf(CodeInvalidField, "the key %s was replaced by %s, and its overlap can only be shortened",
+		return Errorf(CodeConflict, "the key %s was replaced by %s, and its overlap can only be shortened",
 			k.ID, k.Successor)
 	case k.State(now) == KeyExpired && by == k.Account.Actor():
-		return Errorf(CodeInvalidField, "the key %s has expired; create a new key instead", k.ID)
+		return Errorf(CodeConflict, "the key %s has expired; create a new key instead", k.ID)
 	default:
 		return nil
 	}

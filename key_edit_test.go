@@ -27,11 +27,11 @@ func TestKeyAction(t *testing.T) {
 		{"revoke again", petcat.RevokeKey, petcat.Key{RevokedAt: before}, petcat.Key{RevokedAt: before}, ""},
 		{
 			"enable a revoked key", petcat.EnableKey, petcat.Key{RevokedAt: before}, petcat.Key{},
-			petcat.CodeInvalidField,
+			petcat.CodeConflict,
 		},
 		{
 			"disable a revoked key", petcat.DisableKey, petcat.Key{RevokedAt: before}, petcat.Key{},
-			petcat.CodeInvalidField,
+			petcat.CodeConflict,
 		},
 		{
 			"enable a replaced key, which stays expired", petcat.EnableKey,
@@ -106,7 +106,7 @@ func TestKeyEdit(t *testing.T) {
 		edit := keyEdit(t, nil, &c.expiresAt)
 		for by, allowed := range map[petcat.Actor]bool{operator: c.operator, customer: c.customer} {
 			t.Run(c.name+" by "+string(by), func(t *testing.T) {
-				want, code := c.key, petcat.CodeInvalidField
+				want, code := c.key, petcat.CodeConflict
 				want.ExpiresAt = c.expiresAt
 				if allowed {
 					code = ""
@@ -141,7 +141,7 @@ func TestKeyEditLabel(t *testing.T) {
 		}
 	}
 	_, err := edit.Apply(petcat.Key{RevokedAt: past}, "operator ada", noon)
-	wantCode(t, err, petcat.CodeInvalidField)
+	wantCode(t, err, petcat.CodeConflict)
 	long := strings.Repeat("é", 201)
 	_, err = petcat.ParseKeyEdit(&long, nil)
 	wantCode(t, err, petcat.CodeInvalidField)

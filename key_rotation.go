@@ -34,14 +34,14 @@ func (r Rotation) Generated() GeneratedKey { return r.generated }
 // Apply returns the old key after the rotation at now, and the new key without its id. The
 // old key works until the overlap ends, but never longer than before. The new one gets the
 // old one's label and lifetime, and is read-only if the old one is. If the old key is not
-// active, Apply returns an [Error] with [CodeInvalidField].
+// active, Apply returns an [Error] with [CodeConflict].
 func (r Rotation) Apply(old Key, now time.Time) (oldAfter, successor Key, err error) {
 	if state := old.State(now); state != KeyActive {
-		return Key{}, Key{}, Errorf(CodeInvalidField,
+		return Key{}, Key{}, Errorf(CodeConflict,
 			"the key %s is %s and cannot be rotated; create a new key instead", old.ID, state)
 	}
 	if old.Successor != 0 {
-		return Key{}, Key{}, Errorf(CodeInvalidField,
+		return Key{}, Key{}, Errorf(CodeConflict,
 			"the key %s was rotated already; rotate its successor %s", old.ID, old.Successor)
 	}
 	successor = Key{

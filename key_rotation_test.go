@@ -33,10 +33,10 @@ func TestRotation(t *testing.T) {
 		},
 		{"read-only", 0, petcat.Key{ReadOnly: true}, noon, time.Time{}, ""},
 		{"expiry in the year 9999", 0, petcat.Key{CreatedAt: created, ExpiresAt: end}, noon, end, ""},
-		{"revoked", 0, petcat.Key{RevokedAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
-		{"disabled", 0, petcat.Key{DisabledAt: created}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
-		{"expired", 0, petcat.Key{ExpiresAt: noon}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
-		{"rotated already", 0, petcat.Key{Successor: 3}, time.Time{}, time.Time{}, petcat.CodeInvalidField},
+		{"revoked", 0, petcat.Key{RevokedAt: created}, time.Time{}, time.Time{}, petcat.CodeConflict},
+		{"disabled", 0, petcat.Key{DisabledAt: created}, time.Time{}, time.Time{}, petcat.CodeConflict},
+		{"expired", 0, petcat.Key{ExpiresAt: noon}, time.Time{}, time.Time{}, petcat.CodeConflict},
+		{"rotated already", 0, petcat.Key{Successor: 3}, time.Time{}, time.Time{}, petcat.CodeConflict},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, _, err := generator.Rotation(1, c.overlap)

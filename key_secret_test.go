@@ -240,8 +240,8 @@ func TestOperatorToken(t *testing.T) {
 		"", secret[:len(secret)-1], secret + "0", secret[:len(secret)-6] + "000000",
 		"pck_live_" + secret[4:], secret[4:],
 	} {
-		if _, err := petcat.ParseOperatorToken(wrong); petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
-			t.Errorf("ParseOperatorToken(%q): %v, want invalid_api_key", wrong, err)
+		if _, err := petcat.ParseOperatorToken(wrong); petcat.CodeOf(err) != petcat.CodeInvalidToken {
+			t.Errorf("ParseOperatorToken(%q): %v, want invalid_token", wrong, err)
 		}
 	}
 }

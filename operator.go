@@ -68,7 +68,7 @@ type Operator struct {
 // OperatorStore keeps operators. Every change commits together with its audit entry.
 type OperatorStore interface {
 	// CreateOperator creates an operator with a sign-in link, which expires after [LinkLife]; the zero
-	// link means none. It returns an [Error] with [CodeInvalidField] if the name is taken.
+	// link means none. It returns an [Error] with [CodeConflict] if the name is taken.
 	CreateOperator(
 		ctx context.Context,
 		by Author,

@@ -71,7 +71,7 @@ func GenerateOperatorToken(random io.Reader) (GeneratedOperatorToken, error) {
 }
 
 // ParseOperatorToken returns the hash by which to look up a token of the management API. If the
-// text cannot be a token, it returns an [Error] with [CodeInvalidAPIKey], which never repeats
+// text cannot be a token, it returns an [Error] with [CodeInvalidToken], which never repeats
 // the text.
 func ParseOperatorToken(s string) (TokenHash, error) {
 	if !isSecret(operatorTokenPrefix, s) {
@@ -82,7 +82,7 @@ func ParseOperatorToken(s string) (TokenHash, error) {
 
 // ErrTokenInvalid returns the error for an unknown token of the management API.
 func ErrTokenInvalid() *Error {
-	return Errorf(CodeInvalidAPIKey,
+	return Errorf(CodeInvalidToken,
 		"the token is not valid; send the whole token, as it was shown when it was created")
 }
 
@@ -99,8 +99,8 @@ func TokensWithHint(all []OperatorToken, hint string) (found []OperatorToken) {
 // OperatorTokenStore keeps tokens of the management API. Every change commits together with
 // its audit entry.
 type OperatorTokenStore interface {
-	// CreateToken returns an [Error] with [CodeInvalidField] if the expiry is not in the future, or
-	// if another active token has the name.
+	// CreateToken returns an [Error] with [CodeInvalidField] if the expiry is not in the future, and
+	// with [CodeConflict] if another active token has the name.
 	CreateToken(ctx context.Context, by Author, n NewToken) (Result[OperatorToken], error)
 	// Tokens returns all tokens, by id ascending.
 	Tokens(ctx context.Context) ([]OperatorToken, error)

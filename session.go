@@ -106,7 +106,7 @@ func (s Session) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(Ses
 type SessionStore interface {
 	// CreateLink creates a link for a subject, together with an audit entry. It ends [LinkLife]
 	// from now. An operator's new link replaces the previous one; an account may have several. It
-	// returns an [Error] with [CodeNotFound], or [CodeInvalidField] for a closed account.
+	// returns an [Error] with [CodeNotFound], or [CodeConflict] for a closed account.
 	CreateLink(ctx context.Context, by Author, of Subject, link TokenHash) (Result[Link], error)
 	// FindLink returns the subject of a link of the realm that can be used, or an [Error] with
 	// [CodeNotFound].

@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"net/http"
 	"os"
 	"regexp"
@@ -32,14 +33,29 @@ func parse(t *testing.T, document []byte) *openapi3.T {
 	return doc
 }
 
+// TestErrorCodes: each document has all codes of its API.
 func TestErrorCodes(t *testing.T) {
 	source, err := os.ReadFile("../error.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	shared, management, found := bytes.Cut(source, []byte("// The codes of the management API"))
+	if !found {
+		t.Fatal("error.go declares no codes of the management API")
+	}
+	pattern := regexp.MustCompile(`\tCode\w+ +Code += "([a-z_]+)"`)
 	var declared []string
-	for _, m := range regexp.MustCompile(`\tCode\w+ +Code += "([a-z_]+)"`).FindAllSubmatch(source, -1) {
+	for _, m := range pattern.FindAllSubmatch(shared, -1) {
 		declared = append(declared, string(m[1]))
+	}
+	text, err := os.ReadFile("management.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range pattern.FindAllSubmatch(management, -1) {
+		if !bytes.Contains(text, []byte("`"+string(m[1])+"`")) {
+			t.Errorf("management.yaml does not describe %s", m[1])
+		}
 	}
 	code := load(t).Components.Schemas["Error"].Value.Properties["code"].Value
 	if len(code.Enum) > 0 {

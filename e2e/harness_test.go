@@ -322,11 +322,17 @@ func (n *node) kill() {
 	<-n.exited
 }
 
-// sentences returns the lines on stderr that are not log lines.
+// sentences returns the cause of the exit in the log, and the lines on stderr that are not log lines.
 func (n *node) sentences() (said []string) {
 	for line := range strings.Lines(n.log.String()) {
-		if !json.Valid([]byte(line)) {
+		var logged struct {
+			Error    string
+			ExitCode int `json:"exit_code"`
+		}
+		if json.Unmarshal([]byte(line), &logged) != nil {
 			said = append(said, strings.TrimSuffix(line, "\n"))
+		} else if logged.ExitCode != 0 {
+			said = append(said, logged.Error)
 		}
 	}
 	return said

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -54,6 +55,11 @@ func backUp(c *call) error {
 	if path == dash && !c.asJSON && c.isTerminal(c.stdout) {
 		return usageErrorf("a backup is binary; give a file name, or redirect stdout")
 	}
+	if path != dash {
+		if err := datadir.CheckUser(filepath.Dir(path)); err != nil {
+			return err
+		}
+	}
 	out, err := c.openOutput(path, c.is("force"), c.asJSON)
 	if err != nil {
 		return err
@@ -83,6 +89,9 @@ func backUpInto(c *call, directory string) error {
 	if info, err := os.Stat(directory); err != nil || !info.IsDir() {
 		return usageErrorf("%s is not a directory; create it first, or leave out --keep", directory)
 	}
+	if err := datadir.CheckUser(directory); err != nil {
+		return err
+	}
 	folder := backup.Folder{
 		Path:        directory,
 		Environment: c.store.Environment(),
@@ -108,11 +117,11 @@ func (c *call) backUp(out *output) (i backup.Info, err error) {
 	if out.draft != nil {
 		return backup.Create(c.ctx(), out.draft.Name(), c.db, build().Version, c.now())
 	}
-	temporary, done, err := temporaryFile()
+	temporary, err := datadir.NewTemporary()
 	if err != nil {
 		return i, err
 	}
-	defer done()
+	defer temporary.Discard()
 	i, err = backup.Create(c.ctx(), temporary.Name(), c.db, build().Version, c.now())
 	if err = cmp.Or(err, c.closeStore()); err == nil {
 		_, err = io.Copy(out, temporary)

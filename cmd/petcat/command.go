@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/logging"
 	"github.com/petcat-api/petcat/internal/store"
 )
 
@@ -27,6 +28,7 @@ type call struct {
 	settings config.Settings
 	store    *store.Store   // nil unless the command opens the data
 	db       store.Database // of store
+	log      *logging.Log   // nil unless the command runs the service
 	args     []string
 	asJSON   bool
 }

@@ -131,7 +131,7 @@ func (p *program) openBackup(ctx context.Context, path string) (regular string, 
 	if in.regular {
 		return path, func() {}, nil
 	}
-	temporary, done, err := temporaryFile()
+	temporary, err := datadir.NewTemporary()
 	if err != nil {
 		return "", nil, err
 	}
@@ -140,17 +140,8 @@ func (p *program) openBackup(ctx context.Context, path string) (regular string, 
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		done()
+		temporary.Discard()
 		return "", nil, err
 	}
-	return temporary.Name(), done, nil
-}
-
-// temporaryFile returns a new file, which done removes.
-func temporaryFile() (file *os.File, done func(), err error) {
-	file, err = os.CreateTemp("", ".petcat-*.backup")
-	if err != nil {
-		return nil, nil, err
-	}
-	return file, func() { _ = errors.Join(file.Close(), os.Remove(file.Name())) }, nil
+	return temporary.Name(), temporary.Discard, nil
 }

@@ -238,7 +238,7 @@ remedy. The exit code is 1 if there is a problem, else 0.`,
 		if c.settings, err = c.storeSettings(c.cmd); err != nil {
 			return err
 		}
-		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain}
+		o := doctor.Options{Clock: c.clock, Place: place(c.settings), Explain: explain, Environ: config.Variables(c.environ)}
 		if o.OpenErr = c.openData(false); o.OpenErr == nil {
 			o.Database, o.Shared = c.db, c.store
 		}

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -70,6 +71,9 @@ func run(ctx context.Context, args []string, environ []string, stdin io.Reader, 
 		err = usage(err)
 	}
 	code, text := exitCode(err), explain(err)
+	if _, logged := errors.AsType[*loggedError](err); logged {
+		return code
+	}
 	if code == exitUsage {
 		text += "; see: " + cmd.CommandPath() + " --help"
 	}

@@ -43,12 +43,52 @@ unless --init is false.`,
 func (p *program) serving(cmd *cobra.Command, run func(*call) error) *cobra.Command {
 	registerFlags(cmd)
 	return p.command(cmd, func(c *call) (err error) {
-		if c.settings, err = c.loadSettings(cmd); err != nil {
-			return err
+		c.settings, err = config.Load(cmd.Flags(), c.environ)
+		c.openLog()
+		defer func() { _ = c.log.Close() }()
+		for _, text := range c.settingWarnings(cmd, err == nil) {
+			c.log.Warn("questionable setting", "problem", text)
 		}
-		return run(c)
+		if err == nil {
+			err = run(c)
+		}
+		return c.logExit(err)
 	})
 }
+
+// openLog opens the log, even if the settings have mistakes.
+func (c *call) openLog() {
+	format := c.settings.LogFormat
+	for _, v := range c.settings.Values { // all that there is if the settings have mistakes
+		if v.Flag == "--log-format" {
+			format = cmp.Or(format, v.Value)
+		}
+	}
+	switch {
+	case format != "":
+	case c.isTerminal(c.stderr):
+		format = string(logging.Text)
+	default:
+		format = string(logging.JSON)
+	}
+	c.settings.LogFormat = format
+	c.log = logging.New(c.stderr, c.settings.LogLevel, logging.Format(format))
+}
+
+// logExit logs the error that ends the service, in the format of the log, so that collectors of logs keep it.
+// On a terminal, a person reads the sentence that other commands print.
+func (c *call) logExit(err error) error {
+	if err == nil || c.settings.LogFormat == string(logging.Text) && c.isTerminal(c.stderr) {
+		return err
+	}
+	c.log.Error("exiting", "error", explain(err), "exit_code", exitCode(err))
+	return &loggedError{err}
+}
+
+// loggedError is an error that the log has.
+type loggedError struct{ error }
+
+func (e *loggedError) Unwrap() error { return e.error }
 
 // serve runs the service until a signal or a fatal error. It calls ready when the node is ready.
 func (c *call) serve(ready func(*server.Node) error) error {
@@ -64,17 +104,11 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	ctx, stop := signal.NotifyContext(c.ctx(), ends...)
 	defer stop()
 
-	if c.settings.LogFormat == "" && c.isTerminal(c.stderr) {
-		c.settings.LogFormat = string(logging.Text)
-	}
-	c.settings.LogFormat = cmp.Or(c.settings.LogFormat, string(logging.JSON))
-	log := logging.New(c.stderr, c.settings.LogLevel, logging.Format(c.settings.LogFormat))
-	defer func() { _ = log.Close() }()
 	environ := config.Variables(c.environ)
 	n, err := server.Start(ctx, server.Options{
 		Settings: c.settings,
 		Clock:    c.clock,
-		Log:      log,
+		Log:      c.log,
 		Version:  build().Version,
 		Revision: build().Revision,
 		Environ:  environ,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -61,15 +62,25 @@ func (p *program) openDatabase(ctx context.Context, settings config.Settings, ma
 // loadSettings returns the settings of a command. It warns about unknown variables that look like
 // settings.
 func (p *program) loadSettings(cmd *cobra.Command) (config.Settings, error) {
-	if names := config.UnknownVariables(p.environ); len(names) > 0 {
-		p.warn("unknown setting %s; list all settings with: petcat config", strings.Join(names, ", "))
-	}
 	settings, err := config.Load(cmd.Flags(), p.environ)
-	if err == nil && showsPassword(cmd) {
-		p.warn("all users of this machine can read the password of --database in the list of processes; " +
-			"set PETCAT_DATABASE_FILE to the name of a file with the URL, or PETCAT_DATABASE")
+	for _, text := range p.settingWarnings(cmd, err == nil) {
+		p.warn("%s", text)
 	}
 	return settings, err
+}
+
+// settingWarnings returns sentences about settings that are wrong or dangerous, but work. valid is false
+// if others do not.
+func (p *program) settingWarnings(cmd *cobra.Command, valid bool) (warnings []string) {
+	if names := config.UnknownVariables(p.environ); len(names) > 0 {
+		warnings = append(warnings,
+			fmt.Sprintf("unknown setting %s; list all settings with: petcat config", strings.Join(names, ", ")))
+	}
+	if valid && showsPassword(cmd) {
+		warnings = append(warnings, "all users of this machine can read the password of --database in the list of processes; "+
+			"set PETCAT_DATABASE_FILE to the name of a file with the URL, or PETCAT_DATABASE")
+	}
+	return warnings
 }
 
 // showsPassword reports whether the argument --database of a command contains a password.

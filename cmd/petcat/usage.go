@@ -106,13 +106,15 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 	periods, total := recordsOf(h.Periods, representation.Period), petcat.UsagePeriod{}
 	for _, p := range h.Periods {
 		total.Add(p.UsageCounts)
+		total.Incomplete = total.Incomplete || p.Incomplete
 	}
 	if len(periods) > 0 {
 		periods = append(periods, append(record{kv("begin", "total")}, representation.Period(total)[1:]...))
 	}
 	for _, g := range h.Gaps {
 		c.warn(
-			"requests after %s may be missing, because a server was killed or the database failed over; this was detected at %s",
+			"requests after %s may be missing, because a server was killed, or the database was unavailable or failed over; "+
+				"this was detected at %s",
 			timestamp(g.From), timestamp(g.Until))
 	}
 	return c.list(

@@ -29,6 +29,9 @@ func (f Folder) prefix() string {
 	return fmt.Sprintf("petcat-%s-%.8s-", f.Environment, f.Dataset)
 }
 
+// errDamaged is in the error of a backup in which verification found faults.
+var errDamaged = errors.New("check the data with petcat verify")
+
 // Write makes and verifies a backup, and returns its path. After an error there is no file.
 func (f Folder) Write(ctx context.Context, from Source, c clock.Clock) (path string, i Info, err error) {
 	now := c.Read().Time()
@@ -47,9 +50,7 @@ func (f Folder) Write(ctx context.Context, from Source, c clock.Clock) (path str
 		_, faults, err = Verify(ctx, draft.Name())
 	}
 	if len(faults) > 0 {
-		err = fmt.Errorf(
-			"the backup has %d faults, the first is: %s; check the data with petcat verify",
-			len(faults), faults[0])
+		err = fmt.Errorf("the backup has %d faults, the first is: %s; %w", len(faults), faults[0], errDamaged)
 	}
 	if err == nil {
 		err = draft.Keep()
@@ -73,13 +74,28 @@ func (f Folder) RemoveDrafts(before time.Time) error {
 	names, err := fs.Glob(os.DirFS(f.Path), datadir.DraftPattern(f.prefix()+"*.backup"))
 	for _, name := range names {
 		path := filepath.Join(f.Path, name)
-		info, e := os.Stat(path)
-		if e == nil && info.ModTime().Before(before) {
-			e = os.Remove(path)
+		written, e := lastWritten(path)
+		if e == nil && written.Before(before) {
+			e = os.RemoveAll(path)
 		}
 		if !errors.Is(e, fs.ErrNotExist) { // another process has kept or removed it
 			err = errors.Join(err, e)
 		}
 	}
 	return err
+}
+
+// lastWritten returns the time when a draft's directory or a file in it was last written.
+func lastWritten(draft string) (last time.Time, err error) {
+	err = filepath.WalkDir(draft, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return err
+	})
+	return last, err
 }

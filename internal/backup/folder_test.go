@@ -47,8 +47,10 @@ func TestFolderDrafts(t *testing.T) {
 	old, fresh := ".petcat-production-DATASET1-1.backup.1", ".petcat-production-DATASET1-2.backup.2"
 	for name, written := range map[string]time.Time{old: noon.Add(-time.Minute), fresh: noon} {
 		path := filepath.Join(f.Path, name)
-		must(t, os.WriteFile(path, nil, 0o600))
-		must(t, os.Chtimes(path, written, written))
+		must(t, os.Mkdir(path, 0o700))
+		must(t, os.WriteFile(filepath.Join(path, "draft"), nil, 0o600))
+		must(t, os.Chtimes(filepath.Join(path, "draft"), written, written))
+		must(t, os.Chtimes(path, noon.Add(-time.Hour), noon.Add(-time.Hour))) // writing a file does not change it
 	}
 	must(t, f.RemoveDrafts(noon))
 	if got := filesIn(t, f.Path); !slices.Equal(got, []string{fresh}) {

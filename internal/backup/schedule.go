@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -74,6 +75,7 @@ type Schedule struct {
 	Logger      *slog.Logger
 
 	Failures atomic.Int64 // of this node
+	Damaged  atomic.Int64 // of Failures: those in which verification found faults
 
 	last     atomic.Value // Made
 	wait     time.Duration
@@ -132,6 +134,9 @@ func (s *Schedule) make(ctx context.Context) error {
 		return err
 	}
 	path, info, err := folder.Write(ctx, s.Database, s.Clock)
+	if errors.Is(err, errDamaged) {
+		s.Damaged.Add(1)
+	}
 	if err != nil {
 		return err
 	}
@@ -175,8 +180,9 @@ func (s *Schedule) folder() Folder {
 	}
 }
 
-// runCommand runs the operator's program with the path of a backup. It kills a program that takes
-// longer than the interval, because no node makes a backup while it runs.
+// runCommand runs the operator's program with the path of a backup. If it takes longer than the
+// interval, it is killed with all programs that it started, because no node makes a backup while it
+// runs. A program that succeeds may leave others running, such as a shared connection of ssh.
 func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	if s.Command == "" {
 		return nil
@@ -185,8 +191,9 @@ func (s *Schedule) runCommand(ctx context.Context, path string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, s.Command, path)
 	cmd.WaitDelay = time.Second
+	asGroup(cmd)
 	output, err := cmd.CombinedOutput()
-	if err != nil {
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // only a program that succeeded has this error
 		err = cmp.Or(context.Cause(ctx), err)
 		return fmt.Errorf(
 			"the command %s failed for %s: %w: %s",

@@ -65,7 +65,9 @@ func TestSchedule(t *testing.T) {
 	name := func(hour string) string {
 		return "petcat-production-" + st.Dataset()[:8] + "-20270304T" + hour + "0000Z.backup"
 	}
-	must(t, os.WriteFile(filepath.Join(s.Folder, "."+name("11")+".123"), nil, 0o600)) // of a killed node
+	killed := filepath.Join(s.Folder, "."+name("11")+".123") // of a killed node
+	must(t, os.Mkdir(killed, 0o700))
+	must(t, os.WriteFile(filepath.Join(killed, name("11")), nil, 0o600))
 	must(t, os.WriteFile(filepath.Join(s.Folder, "other.backup"), nil, 0o600))
 	for _, step := range []struct {
 		after time.Duration
@@ -125,7 +127,7 @@ func TestScheduleFails(t *testing.T) {
 	s := newSchedule(t, st)
 	good := s.after(0)
 	s.Database = faulty{st}
-	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures.Load() != 1 || s.UntilCheck() != retryAfter {
+	if got := s.after(time.Hour); !slices.Equal(got, good) || s.Failures.Load() != 1 || s.Damaged.Load() != 1 || s.UntilCheck() != retryAfter {
 		t.Errorf("with a fault, got the files %v and %d failures", got, s.Failures.Load())
 	}
 	s.Database = st
@@ -139,7 +141,7 @@ func TestScheduleFails(t *testing.T) {
 	s.Folder = filepath.Join(folder, "none")
 	s.Check(t.Context())
 	s.Folder = folder
-	if got := s.after(retryAfter); len(got) != 2 || s.Failures.Load() != 2 {
+	if got := s.after(retryAfter); len(got) != 2 || s.Failures.Load() != 2 || s.Damaged.Load() != 1 {
 		t.Errorf("after the failures, got the files %v and %d failures", got, s.Failures.Load())
 	}
 }
@@ -287,9 +289,6 @@ func TestScheduleReportsErrors(t *testing.T) {
 		{"the backup is not recorded", func(s *schedule) {
 			s.Shared = &forgetful{SharedTexts: st, failing: failing, reads: 2, rejectsWrites: true}
 		}, "record the last backup: " + failing.Error()},
-		{"the file of a killed node is not removed", func(s *schedule) {
-			s.occupy("." + prefix + ".123")
-		}, "directory not empty"},
 		{"the name is taken", func(s *schedule) { s.occupy(prefix) }, prefix},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

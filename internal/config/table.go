@@ -74,7 +74,7 @@ func storageSettings(s *Settings) []Setting {
 			Default: "./data",
 			Usage:   "store the data in this `directory`",
 			More: "It is created with mode 0700, its files with 0600. " +
-				"Files that root creates there belong to the directory's owner.",
+				"Root must not use a directory of another user.",
 			set: into(&s.Data, anyString[string]),
 		},
 		{

@@ -47,7 +47,8 @@ type Options struct {
 	Limiter pages.Limiter
 	Version string
 	Node    string // the id of this node
-	// Parts and Nodes report the current state.
+	// Status, Parts and Nodes report the current state. Status is the word of /readyz for this node.
+	Status   func() string
 	Parts    func() []Part
 	Nodes    func() []petcat.Node
 	History  *History

@@ -25,6 +25,7 @@ type service struct {
 
 	history *History
 	totals  Totals // of the responses so far
+	status  string
 	parts   []Part
 }
 
@@ -49,6 +50,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Service: pagetest.Open(t),
 		history: NewHistory(pagetest.Noon, bounds()),
 		totals:  newTotals(),
+		status:  "ready",
 		parts:   []Part{{Name: "store"}, {Name: "limiter"}},
 	}
 	o := Options{
@@ -59,6 +61,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		Version: "1.2.3",
 		Node:    "N1",
 		History: s.history,
+		Status:  func() string { return s.status },
 		Parts:   func() []Part { return s.parts },
 		Nodes: func() []petcat.Node {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: pagetest.Noon}}
@@ -116,7 +119,7 @@ func (s *service) link(name petcat.OperatorName, role petcat.Role) string {
 	token, err := petcat.GenerateToken(rand.Reader)
 	pagetest.Must(s.T, err)
 	_, err = s.Store.CreateOperator(s.T.Context(), petcat.By(pagetest.CLI), name, role, token.Hash)
-	if petcat.CodeOf(err) == petcat.CodeInvalidField {
+	if petcat.CodeOf(err) == petcat.CodeConflict {
 		return s.Link(petcat.Subject{Operator: name})
 	}
 	pagetest.Must(s.T, err)

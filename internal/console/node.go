@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/petcat-api/petcat"
@@ -27,10 +28,27 @@ func (c *Console) nodes(x *pages.Exchange) error {
 		Title:   "Nodes",
 		Section: "nodes",
 		Data: nodesView{
-			Nodes: c.Nodes(),
+			Nodes: c.currentNodes(),
 			Self:  c.Node,
 		},
 	})
+}
+
+// currentNodes returns the nodes with their current states. The states of other nodes come from the
+// store: while it fails, they are unknown.
+func (c *Console) currentNodes() []petcat.Node {
+	nodes := slices.Clone(c.Nodes())
+	hasProblem := func(part Part) bool { return part.Name == "store" && part.Problem != "" }
+	blind := slices.ContainsFunc(c.Parts(), hasProblem)
+	for i := range nodes {
+		switch {
+		case nodes[i].ID == c.Node:
+			nodes[i].State = c.Status()
+		case blind:
+			nodes[i].State = "unknown"
+		}
+	}
+	return nodes
 }
 
 // backupsView has the last scheduled backup and the schedule.

@@ -31,7 +31,7 @@ func (c *Console) span(x *pages.Exchange) (string, []Step) {
 // overviewView is the state of the node, now and over the span.
 type overviewView struct {
 	Span       string
-	Ready      bool
+	Status     string // as in /readyz
 	Parts      []partView
 	Nodes      int
 	Total      *Step
@@ -73,7 +73,7 @@ func (c *Console) overview(x *pages.Exchange) error {
 	span, steps := c.span(x)
 	v := overviewView{
 		Span:       span,
-		Ready:      true,
+		Status:     c.Status(),
 		Nodes:      len(c.Nodes()),
 		Bans:       c.countBans(x),
 		Categories: c.countCategories(x),
@@ -82,7 +82,6 @@ func (c *Console) overview(x *pages.Exchange) error {
 	c.addNumbers(&v, steps)
 	for _, part := range c.Parts() {
 		v.Parts = append(v.Parts, past(part, steps))
-		v.Ready = v.Ready && part.Problem == ""
 	}
 	return x.Render("overview", pages.View{
 		Title:   "Overview",

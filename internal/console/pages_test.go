@@ -473,10 +473,11 @@ func TestOnceOfEachForm(t *testing.T) {
 func TestOverview(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.Get("").Want(http.StatusOK, ">healthy<", "No request was rejected.", `<span class="share">– %</span>`, "<small>0 categories</small>")
+	b.Get("").Want(http.StatusOK, "badge ready", "No request was rejected.", `<span class="share">– %</span>`, "<small>0 categories</small>")
 	b.Post("categories", "name", "Dogs").Want(http.StatusSeeOther)
 	b.Get("").Want(http.StatusOK, "<small>1 category</small>")
 	s.parts[0].Problem = "the database does not respond"
+	s.status = "unavailable"
 	for i := range 180 {
 		var unhealthy []string
 		s.totals.count(24, http.StatusOK, "", 2*time.Millisecond)
@@ -489,7 +490,7 @@ func TestOverview(t *testing.T) {
 		end := pagetest.Noon.Add(time.Duration(i+1) * StepLength)
 		s.history.Take(end, s.totals.clone(), unhealthy)
 	}
-	b.Get("").Want(http.StatusOK, "degraded", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
+	b.Get("").Want(http.StatusOK, "badge unavailable", "the database does not respond", "<strong>168</strong>", "4,770 in the last hour",
 		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms", "Store: healthy for 50 percent", "Limiter: healthy for 100 percent", "key_banned", "67 %", "33 %")
 	b.Get(
 		"history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"rejected":3,"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},"p50":2500000,"p99":50000000,"unhealthy":["store"]`)
@@ -499,6 +500,20 @@ func TestOverviewOfSeveralNodes(t *testing.T) {
 	s := start(t, func(o *Options) { o.Nodes = func() []petcat.Node { return make([]petcat.Node, 3) } })
 	s.admin().Get(
 		"").Want(http.StatusOK, "in the last hour, on this node", "requests on all 3 nodes, by the hour", "in force, on all nodes")
+}
+
+// TestNodesInTrouble: the page has this node's status, and no stale status of others while the store fails.
+func TestNodesInTrouble(t *testing.T) {
+	s := start(t, func(o *Options) {
+		o.Nodes = func() []petcat.Node {
+			return []petcat.Node{{ID: "N1", Label: "web", State: "ready"}, {ID: "N2", Label: "web-2", State: "drained"}}
+		}
+	})
+	b := s.admin()
+	s.status = "degraded"
+	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge drained")
+	s.parts[0].Problem = "the database does not respond"
+	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge unknown").Lacks("badge drained", "badge ready")
 }
 
 // TestAuditNoteIsNoMember: the note of a customer cannot look like further members of an entry.

@@ -11,7 +11,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"syscall"
 
 	"github.com/gofrs/flock"
@@ -37,6 +39,9 @@ func isLink(path string) bool {
 func Open(path string, mayCreate bool) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	d := &Dir{path, filepath.Join(path, "petcat.db")}
+	if err := CheckUser(path); err != nil {
+		return nil, err
+	}
 	file, missing := os.Stat(d.database)
 	gone := errors.Is(missing, fs.ErrNotExist)
 	if target, err := filepath.EvalSymlinks(d.database); err == nil {
@@ -46,6 +51,9 @@ func Open(path string, mayCreate bool) (*Dir, error) {
 			"%s is a link to a file that does not exist; check whether the file's disk is mounted, "+
 				"or remove the link",
 			d.database)
+	}
+	if err := CheckUser(filepath.Dir(d.database)); err != nil {
+		return nil, err
 	}
 	// A copy to a full disk leaves an empty file, and so does a first start that was killed.
 	if !mayCreate && (gone || missing == nil && file.Size() == 0) {
@@ -60,8 +68,8 @@ func Open(path string, mayCreate bool) (*Dir, error) {
 
 // unusable adds to an error of the system which directory cannot be used, and what to do.
 func (d *Dir) unusable(err error) error {
-	if err == nil {
-		return nil
+	if _, done := errors.AsType[*petcat.UnusableError](err); done || err == nil {
+		return err
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err // the message names the path
@@ -82,7 +90,7 @@ func (d *Dir) Disk() string { return filepath.Dir(d.database) }
 func (d *Dir) Database() (string, error) {
 	file, err := os.OpenFile(d.database, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
-		err = errors.Join(file.Close(), settle(d.database))
+		err = errors.Join(file.Close(), syncDirectory(filepath.Dir(d.database)))
 	}
 	return d.database, d.unusable(err)
 }
@@ -109,7 +117,7 @@ func (d *Dir) DraftDatabase() (*Draft, error) {
 func (d *Dir) LockServer() (io.Closer, error) {
 	lock := flock.New(d.database + ".lock")
 	locked, err := lock.TryLock()
-	err = errors.Join(err, settle(lock.Path()))
+	err = errors.Join(err, syncDirectory(filepath.Dir(d.database)))
 	if err == nil && !locked {
 		return nil, petcat.TemporarilyUnusablef(nil,
 			"the data directory %s is in use by another petcat server; "+
@@ -120,12 +128,16 @@ func (d *Dir) LockServer() (io.Closer, error) {
 }
 
 // Prepare creates a directory with the mode 0700, or checks that an existing one is writable.
+// It returns an error of [CheckUser].
 func Prepare(path string) error {
+	if err := CheckUser(path); err != nil {
+		return err
+	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return err
 		}
-		return settle(path)
+		return syncDirectory(filepath.Dir(path))
 	}
 	// Permission bits do not decide alone (root, read-only mounts, ACLs).
 	probe, err := NewDraft(filepath.Join(path, "writable"))
@@ -135,30 +147,89 @@ func Prepare(path string) error {
 	return err
 }
 
+// CheckWritable is [Prepare] for a directory that is not created: if it is missing, its nearest existing
+// parent must be writable.
+func CheckWritable(path string) error {
+	path, err := filepath.Abs(path)
+	for err == nil {
+		if _, missing := os.Stat(path); !errors.Is(missing, fs.ErrNotExist) || filepath.Dir(path) == path {
+			return Prepare(path)
+		}
+		path = filepath.Dir(path)
+	}
+	return err
+}
+
+// CheckUser returns a [petcat.UnusableError] if this process is root and a directory belongs to
+// another user, who could replace any name in it while root creates files there. For a missing
+// directory, it checks the one in which it would be created.
+func CheckUser(path string) error {
+	owner, err := ownerOf(path)
+	for errors.Is(err, fs.ErrNotExist) && filepath.Dir(path) != path {
+		path = filepath.Dir(path)
+		owner, err = ownerOf(path)
+	}
+	if err != nil {
+		return nil //nolint:nilerr // using the directory fails with a better message
+	}
+	return wrongUser(path, os.Geteuid(), owner, userName)
+}
+
+// wrongUser is the decision of [CheckUser], with the ids of the process and of the directory's owner.
+func wrongUser(path string, process, owner int, name func(id int) string) error {
+	if process != 0 || owner == 0 {
+		return nil
+	}
+	return petcat.Unusablef(nil,
+		"%s belongs to another user, so root must not use it; run the command as that user, with --data, "+
+			"because sudo clears PETCAT_DATA: sudo -u %s petcat COMMAND",
+		path, name(owner))
+}
+
+// userName returns the name of a user for sudo -u, or its quoted #ID.
+func userName(id int) string {
+	if u, err := user.LookupId(strconv.Itoa(id)); err == nil {
+		return u.Username
+	}
+	return "'#" + strconv.Itoa(id) + "'"
+}
+
 // IsFull reports whether an error means that there is no room: on the disk, within a quota, or
 // within the maximum size of a file.
 func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-// Draft is a file that gets its name when it is complete and on disk. Until then it has
-// another name in the same directory, see [DraftPattern]. The caller must call Discard in the
-// end.
+// Draft is a file that gets its name when it is complete and on disk. Until then it is in a private
+// directory beside its name, see [DraftPattern]: SQLite looks for the journal of a file by name, so
+// nobody else may create names beside it. The caller must call Discard in the end.
 type Draft struct {
 	*os.File
 
-	path string
+	directory string // private
+	path      string
 }
 
-// DraftPattern returns a pattern for [filepath.Match] that matches the names of drafts of a
-// file. A process that is killed while it writes a draft leaves it.
+// DraftPattern returns a pattern for [filepath.Match] that matches the names of the directories of
+// drafts of a file. A process that is killed while it writes a draft leaves its directory.
 func DraftPattern(name string) string { return "." + name + ".*" }
 
 // NewDraft creates the draft of a file, with the mode 0600.
 func NewDraft(path string) (*Draft, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), DraftPattern(filepath.Base(path)))
-	return &Draft{file, path}, err
+	name := filepath.Base(path)
+	directory, err := os.MkdirTemp(filepath.Dir(path), DraftPattern(name))
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(directory, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(directory))
+	}
+	return &Draft{file, directory, path}, nil
 }
+
+// NewTemporary creates a draft in the directory for temporary files, which nobody keeps.
+func NewTemporary() (*Draft, error) { return NewDraft(filepath.Join(os.TempDir(), "petcat.backup")) }
 
 // Keep syncs and closes the file and gives it its name. It replaces an existing file.
 func (d *Draft) Keep() error {
@@ -167,7 +238,7 @@ func (d *Draft) Keep() error {
 		err = os.Rename(d.Name(), d.path)
 	}
 	if err == nil {
-		err = settle(d.path)
+		err = errors.Join(os.Remove(d.directory), syncDirectory(filepath.Dir(d.path)))
 	}
 	return err
 }
@@ -175,5 +246,5 @@ func (d *Draft) Keep() error {
 // Discard removes a file that was not kept.
 func (d *Draft) Discard() {
 	_ = d.Close() // it may be closed already
-	_ = os.Remove(d.Name())
+	_ = os.RemoveAll(d.directory)
 }

@@ -103,36 +103,54 @@ func TestOpenWithoutCreating(t *testing.T) {
 	wantError(t, err, "cannot be used (not a directory)", false)
 }
 
-// TestFilesBelongToTheOwner: the service runs as the directory's owner and must be able to open
-// files that root's commands created.
-func TestFilesBelongToTheOwner(t *testing.T) {
-	path := t.TempDir()
-	if os.Geteuid() == 0 { // only root can create files for others
-		must(t, os.Chown(path, 4711, 4712))
-	}
-	d := open(t, path)
-	_, err := d.Database()
-	must(t, err)
-	lock, err := d.LockServer()
-	must(t, err)
-	must(t, lock.Close())
-	want, err := os.Stat(path)
-	must(t, err)
-	files, err := os.ReadDir(path)
-	if err != nil || len(files) != 2 {
-		t.Fatalf("there are %v, %v; want two files", files, err)
-	}
-	for _, file := range files {
-		info, err := file.Info()
-		if err != nil || info.Mode() != 0o600 || !sameOwner(info, want) {
-			t.Errorf("%s: %v, %v", file.Name(), info, err)
+// TestRootRejectsDirectoriesOfOthers: the owner could replace any name in the directory while root
+// creates files there.
+func TestRootRejectsDirectoriesOfOthers(t *testing.T) {
+	name := func(int) string { return "petcat" }
+	for _, c := range []struct {
+		process, owner int
+		rejected       bool
+	}{
+		{process: 0, owner: 0},
+		{process: 0, owner: 998, rejected: true},
+		{process: 998, owner: 998},
+		{process: 998, owner: 0}, // Kubernetes gives the group of the pod to a volume of root
+		{process: 998, owner: 997},
+	} {
+		err := wrongUser("/var/lib/petcat", c.process, c.owner, name)
+		if !c.rejected && err == nil {
+			continue
 		}
+		if !c.rejected {
+			t.Errorf("user %d in a directory of %d: %v", c.process, c.owner, err)
+		}
+		wantError(t, err, "/var/lib/petcat belongs to another user", false)
+		wantError(t, err, "sudo -u petcat petcat COMMAND", false)
 	}
 }
 
-func sameOwner(a, b fs.FileInfo) bool {
-	x, y := a.Sys().(*syscall.Stat_t), b.Sys().(*syscall.Stat_t)
-	return x.Uid == y.Uid && x.Gid == y.Gid
+// TestRootCreatesNothingForOthers runs only as root: other users cannot make a directory of another
+// user. It needs no user with that id.
+func TestRootCreatesNothingForOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can change the owner of a directory")
+	}
+	path := t.TempDir()
+	must(t, os.Chown(path, 4711, 4712))
+	for _, directory := range []string{path, filepath.Join(path, "new", "data")} {
+		_, err := Open(directory, true)
+		wantError(t, err, "sudo -u '#4711' petcat COMMAND", false)
+		wantError(t, Prepare(directory), "sudo -u '#4711' petcat COMMAND", false)
+	}
+	linked := t.TempDir() // of root, but its database is in the other directory
+	must(t, os.WriteFile(filepath.Join(path, "petcat.db"), nil, 0o600))
+	must(t, os.Symlink(filepath.Join(path, "petcat.db"), filepath.Join(linked, "petcat.db")))
+	_, err := Open(linked, true)
+	wantError(t, err, path+" belongs to another user", false)
+	entries, err := os.ReadDir(path)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("root created %v, %v", entries, err)
+	}
 }
 
 func TestTemporaryDiskErrors(t *testing.T) {
@@ -173,8 +191,11 @@ func TestDraft(t *testing.T) {
 		must(t, err)
 		_, err = d.WriteString(text)
 		must(t, err)
-		if matches, err := filepath.Match(DraftPattern("a"), filepath.Base(d.Name())); err != nil || !matches {
+		if matches, err := filepath.Match(DraftPattern("a"), filepath.Base(filepath.Dir(d.Name()))); err != nil || !matches {
 			t.Errorf("the draft is called %s", d.Name())
+		}
+		if info, err := os.Stat(filepath.Dir(d.Name())); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("others may create a journal beside the draft: %v, %v", info, err)
 		}
 		must(t, d.Keep())
 		other, err := NewDraft(path)

@@ -5,7 +5,6 @@ package datadir
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -17,18 +16,20 @@ func Room(directory string) (free, size int64, err error) {
 	return int64(s.Bavail) * int64(s.Bsize), int64(s.Blocks) * int64(s.Bsize), err //nolint:unconvert // their types differ between systems
 }
 
-// settle makes the name of a new file or directory durable. Files that root creates get the
-// owner of their directory, so that both can use them; SQLite does the same.
-func settle(path string) error {
-	directory, err := os.Open(filepath.Dir(path))
+// syncDirectory makes the names of new files in a directory durable.
+func syncDirectory(path string) error {
+	directory, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	info, err := directory.Stat()
-	if err == nil && os.Geteuid() == 0 {
-		if owner := info.Sys().(*syscall.Stat_t); owner.Uid != 0 {
-			err = os.Chown(path, int(owner.Uid), int(owner.Gid))
-		}
+	return errors.Join(directory.Sync(), directory.Close())
+}
+
+// ownerOf returns the user id of a directory's owner.
+func ownerOf(path string) (int, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
 	}
-	return errors.Join(err, directory.Sync(), directory.Close())
+	return int(info.Sys().(*syscall.Stat_t).Uid), nil
 }

@@ -13,5 +13,8 @@ func Room(directory string) (free, size int64, err error) {
 	return int64(left), int64(all), err //nolint:gosec // no disk has 2^63 bytes
 }
 
-// settle does nothing: on Windows a file has the rights of its directory, and names are durable.
-func settle(string) error { return nil }
+// syncDirectory does nothing: on Windows names are durable.
+func syncDirectory(string) error { return nil }
+
+// ownerOf returns 0: on Windows a file has the rights of its directory, and there is no root.
+func ownerOf(string) (int, error) { return 0, nil }

@@ -57,6 +57,7 @@ type Finding struct {
 // Options for [Examine].
 type Options struct {
 	Settings config.Settings
+	Environ  map[string]string // with the variables of OpenTelemetry
 	Clock    clock.Clock
 	Place    string // the location of the data, for output
 	// Host is the name of this machine, "" if it is unknown.
@@ -84,6 +85,7 @@ type examination struct {
 func Examine(ctx context.Context, o Options) []Finding {
 	x := &examination{Options: o}
 	for _, check := range []func(context.Context){
+		x.settings,
 		x.data,
 		x.disk,
 		x.clock,
@@ -120,6 +122,17 @@ func (x *examination) report(part string, s Status, format string, args ...any) 
 		Status: s,
 		Text:   fmt.Sprintf(format, args...),
 	})
+}
+
+// settings checks what the settings name, as a start of the service does.
+func (x *examination) settings(context.Context) {
+	wrong := server.CheckSettings(x.Settings, x.Environ)
+	for _, err := range wrong {
+		x.report("settings", Problem, "%s", x.Explain(err))
+	}
+	if len(wrong) == 0 {
+		x.report("settings", OK, "the directories, programs and networks of the settings can be used")
+	}
 }
 
 // data checks the store. Opening it included a check of the schema.
@@ -285,20 +298,11 @@ func (x *examination) certificate(context.Context) {
 // backups checks the directory of scheduled backups, and the record of the last backup.
 func (x *examination) backups(ctx context.Context) {
 	if x.Settings.BackupEvery > 0 && !isMissing(x.Settings.BackupDir) {
-		x.backupDirectory(x.Settings.BackupDir)
+		x.space("backups", x.Settings.BackupDir, "the backups in "+x.Settings.BackupDir, "no backup can be made")
 	}
 	if x.OpenErr == nil {
 		x.lastBackup(ctx, x.Settings.BackupEvery)
 	}
-}
-
-func (x *examination) backupDirectory(directory string) {
-	if err := datadir.Prepare(directory); err != nil {
-		x.report("backups", Problem, "backups cannot be written (%v); "+
-			"give this user write permission, or choose another directory with --backup-dir", err)
-		return
-	}
-	x.space("backups", directory, "the backups in "+directory, "no backup can be made")
 }
 
 // lastBackup checks the record of the last backup. The command may not have the nodes' settings:

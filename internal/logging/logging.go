@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -43,7 +44,7 @@ type Log struct {
 	style    style
 	level    *slog.LevelVar
 	node     *atomic.Pointer[string]
-	rejected atomic.Int64 // the last second with a line about too many failed attempts
+	rejected *rejected
 }
 
 // New returns a log that writes to w.
@@ -60,12 +61,13 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 		return slog.New(labelled{slog.NewTextHandler(b, options), node})
 	}
 	return &Log{
-		Logger: logger(least),
-		Always: logger(slog.LevelDebug),
-		buffer: b,
-		style:  format.style(),
-		level:  least,
-		node:   node,
+		Logger:   logger(least),
+		Always:   logger(slog.LevelDebug),
+		buffer:   b,
+		style:    format.style(),
+		level:    least,
+		node:     node,
+		rejected: newRejected(),
 	}
 }
 
@@ -107,6 +109,7 @@ func (l *Log) Flush() { l.buffer.flush() }
 
 // Close writes the buffered lines, and waits at most one second.
 func (l *Log) Close() error {
+	l.rejected.close(l.access)
 	done := make(chan struct{})
 	go func() {
 		l.Flush()
@@ -239,26 +242,26 @@ type Access struct {
 	Address    netip.Addr   // of the client
 	Duration   time.Duration
 	Bytes      int64 // written of the response body
+	Repeated   int64 // number of further responses like this one, without lines
 }
 
-// Access logs a request. It does not use slog's handler, which takes several times as long. Of the
-// requests of addresses with too many failed attempts, it logs one a second, so that strangers cannot
-// push other lines out of a log of limited size. The metrics count all.
+// Access logs a request. It does not use slog's handler, which takes several times as long. The
+// responses 429 of one key with one code get at most one line a second, and so do those of all
+// strangers: a client in a loop would fill the disk. The metrics count all.
 func (l *Log) Access(a *Access) {
-	if a.Code == petcat.CodeTooManyFailedAttempts && !l.firstOfSecond(a.At) {
-		return
+	if a.Status == http.StatusTooManyRequests {
+		l.rejected.add(a, l.access)
+	} else {
+		l.access(a)
 	}
+}
+
+func (l *Log) access(a *Access) {
 	if l.Level() <= slog.LevelInfo {
 		l.buffer.add(func(lines []byte) []byte {
 			return a.append(&line{b: lines, style: l.style}, l.node.Load())
 		})
 	}
-}
-
-// firstOfSecond reports whether no earlier call had a time in the same second.
-func (l *Log) firstOfSecond(at time.Time) bool {
-	second := at.Unix()
-	return l.rejected.Swap(second) != second
 }
 
 func (a *Access) append(l *line, node *string) []byte {
@@ -286,6 +289,9 @@ func (a *Access) append(l *line, node *string) []byte {
 	l.add(l.quote)
 	l.number("duration_us", a.Duration.Microseconds())
 	l.number("bytes", a.Bytes)
+	if a.Repeated > 0 {
+		l.number("repeated", a.Repeated)
+	}
 	if node != nil {
 		l.text("node", *node)
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -161,7 +163,7 @@ func access() *logging.Access {
 	return &logging.Access{
 		At: time.Date(2026, 3, 14, 12, 0, 18, 123_456_000, time.FixedZone(
 			"east", 3600)), RequestID: "0A1B2C3D-7", Method: "POST", Path: "/v1/categories",
-		Operation: "createCategory", Deprecated: true, Status: 429, Code: "rate_limit_exceeded", Account: 12, Key: 34,
+		Operation: "createCategory", Deprecated: true, Status: 409, Code: "category_in_use", Account: 12, Key: 34,
 		Address: netip.MustParseAddr("2001:db8::7"), Duration: 1234567 * time.Nanosecond, Bytes: 99,
 	}
 }
@@ -174,10 +176,10 @@ func TestAccess(t *testing.T) {
 		want   string
 	}{
 		{logging.JSON, access(), `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request","request_id":"0A1B2C3D-7",` +
-			`"method":"POST","path":"/v1/categories","operation":"createCategory","deprecated":true,"status":429,"code":"rate_limit_exceeded",` +
+			`"method":"POST","path":"/v1/categories","operation":"createCategory","deprecated":true,"status":409,"code":"category_in_use",` +
 			`"account":"acct_12","key":"key_34","address":"2001:db8::7","duration_us":1234,"bytes":99}`},
 		{logging.Text, access(), `time=2026-03-14T11:00:18.123456Z level=INFO msg=request request_id=0A1B2C3D-7 method=POST path=/v1/categories ` +
-			`operation=createCategory deprecated=true status=429 code=rate_limit_exceeded account=acct_12 key=key_34 address=2001:db8::7 duration_us=1234 bytes=99`},
+			`operation=createCategory deprecated=true status=409 code=category_in_use account=acct_12 key=key_34 address=2001:db8::7 duration_us=1234 bytes=99`},
 		{logging.JSON, &stranger, `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request","request_id":"1-2","method":"GET","path":"/v1","status":404,"address":"192.0.2.7","duration_us":0,"bytes":0}`},
 	} {
 		if diff := cmp.Diff(c.want+"\n", written(c.format, func(l *logging.Log) { l.Access(c.line) })); diff != "" {
@@ -229,21 +231,64 @@ func BenchmarkAccess(b *testing.B) {
 	}
 }
 
-// TestStrangersCannotFloodTheLog: of the requests of addresses with too many failed attempts, one a second is
-// logged.
-func TestStrangersCannotFloodTheLog(t *testing.T) {
-	var out bytes.Buffer
-	l := logging.New(&out, slog.LevelInfo, logging.Text)
-	at := time.Date(2027, 3, 14, 12, 0, 0, 0, time.UTC)
-	for i := range 30 { // ten a second
-		l.Access(&logging.Access{At: at.Add(time.Duration(i) * 100 * time.Millisecond), Status: 429, Code: petcat.CodeTooManyFailedAttempts})
-		l.Access(&logging.Access{At: at, Status: 429, Code: petcat.CodeRateLimitExceeded}) // of a caller with a key
+// TestRejectedRequestsCannotFloodTheLog: the rejected requests of a key with a code, and those of all
+// strangers, get one line a second, with the number of the others.
+func TestRejectedRequestsCannotFloodTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		l := logging.New(&out, slog.LevelInfo, logging.Text)
+		lines := func() (shown []string) {
+			l.Flush()
+			for line := range strings.SplitSeq(strings.TrimSpace(out.String()), "\n") {
+				var id, repeated string
+				for field := range strings.FieldsSeq(line) {
+					id += after(field, "request_id=")
+					repeated += after(field, "repeated=")
+				}
+				shown = append(shown, strings.TrimSuffix(id+"+"+repeated, "+"))
+			}
+			out.Reset()
+			return shown
+		}
+		reject := func(id string, key petcat.KeyID, code petcat.Code) {
+			l.Access(&logging.Access{RequestID: id, Account: 1, Key: key, Status: 429, Code: code})
+		}
+		for i := range 10 {
+			reject("limit"+strconv.Itoa(i), 1, petcat.CodeRateLimitExceeded)
+			reject("other"+strconv.Itoa(i), 2, petcat.CodeRateLimitExceeded)
+		}
+		reject("ban", 1, petcat.CodeKeyBanned)
+		reject("stranger", 0, petcat.CodeTooManyFailedAttempts)
+		reject("another", 0, petcat.CodeTooManyFailedAttempts)
+		l.Access(&logging.Access{RequestID: "good", Status: 200, Key: 1})
+		l.Access(&logging.Access{RequestID: "good", Status: 200, Key: 1})
+		wantLines(t, lines(), "limit0", "other0", "ban", "stranger", "good", "good")
+		time.Sleep(time.Second + time.Millisecond)
+		synctest.Wait()
+		wantLines(t, lines(), "limit9+8", "other9+8", "another")
+		reject("within", 1, petcat.CodeRateLimitExceeded)
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		wantLines(t, lines(), "within")
+	})
+}
+
+// after returns the text after a prefix, "" if it is missing.
+func after(text, prefix string) string {
+	rest, found := strings.CutPrefix(text, prefix)
+	if !found {
+		return ""
 	}
-	l.Flush()
-	if n := strings.Count(out.String(), "too_many_failed_attempts"); n != 3 {
-		t.Errorf("%d lines of strangers in 3 seconds, want 3", n)
-	}
-	if n := strings.Count(out.String(), "rate_limit_exceeded"); n != 30 {
-		t.Errorf("%d lines of callers, want 30", n)
+	return rest
+}
+
+// wantLines checks lines in any order.
+func wantLines(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }

@@ -193,7 +193,7 @@ func (a *API) editAccount(c *call) error {
 		return err
 	}
 	var body accountEditJSON
-	if err := c.read(&body); err != nil {
+	if err := c.readEdit(&body); err != nil {
 		return err
 	}
 	edit, err := body.parse()

@@ -30,7 +30,7 @@ func TestCreateAccount(t *testing.T) {
 	for _, ref := range []string{"acct_1", "acme"} {
 		wantEqual(t, ref, want, decode[account](t, s.get("/accounts/"+ref)))
 	}
-	s.rejected(400, "invalid_field", "POST", "/accounts", `{"name":"acme","plan":"free"}`) // the name is taken
+	s.rejected(409, "conflict", "POST", "/accounts", `{"name":"acme","plan":"free"}`) // the name is taken
 	s.rejected(400, "invalid_field", "POST", "/accounts", `{"name":"zoo","plan":"gold"}`)
 	s.rejected(400, "missing_field", "POST", "/accounts", `{"name":"zoo"}`)
 	s.rejected(400, "invalid_field", "POST", "/accounts", "") // no name
@@ -100,8 +100,8 @@ func TestCloseAccount(t *testing.T) {
 		wantEqual(t, "state", "closed", closed.State)
 	}
 	wantEqual(t, "the key", "revoked", decode[key](t, s.get("/keys/key_1")).State)
-	s.rejected(400, "invalid_field", "POST", "/accounts/acct_1/keys", `{}`)
-	s.rejected(400, "invalid_field", "PATCH", "/accounts/acct_1", `{"name":"zoo"}`)
+	s.rejected(409, "conflict", "POST", "/accounts/acct_1/keys", `{}`)
+	s.rejected(409, "conflict", "PATCH", "/accounts/acct_1", `{"name":"zoo"}`)
 }
 
 func TestListAccounts(t *testing.T) {

@@ -62,7 +62,7 @@ func (a *API) editCategory(c *call) error {
 		return err
 	}
 	var body categoryEditJSON
-	if err := c.read(&body); err != nil {
+	if err := c.readEdit(&body, "description"); err != nil {
 		return err
 	}
 	patch, err := body.parse()

@@ -172,7 +172,7 @@ func (b keyEditJSON) expiry() (*time.Time, error) {
 	var t time.Time
 	if err := json.Unmarshal(b.ExpiresAt, &t); err != nil {
 		return nil, petcat.Errorf(petcat.CodeInvalidField,
-			"expires_at must be a time such as 2027-01-31T00:00:00Z, or null for never")
+			"expires_at must be a time such as 2027-01-31T00:00:00Z, or null for never").In("expires_at")
 	}
 	return &t, nil
 }
@@ -184,7 +184,7 @@ func (a *API) editKey(c *call) error {
 		return err
 	}
 	var body keyEditJSON
-	if err := c.read(&body); err != nil {
+	if err := c.readEdit(&body, "expires_at"); err != nil {
 		return err
 	}
 	expiry, err := body.expiry()
@@ -226,7 +226,7 @@ func (a *API) rotateKey(c *call) error {
 	}
 	overlap, err := config.ParseDuration(cmp.Or(body.Overlap, defaultOverlap))
 	if err != nil {
-		return petcat.Errorf(petcat.CodeInvalidField, "overlap %v", err)
+		return petcat.Errorf(petcat.CodeInvalidField, "overlap %v", err).In("overlap")
 	}
 	rotation, secret, err := a.Keys.Rotation(k.ID, overlap)
 	if err != nil {

@@ -120,7 +120,7 @@ func TestChangeStateOfKey(t *testing.T) {
 		changed := s.post("/keys/key_1/"+c.action, "")
 		wantEqual(t, c.action, c.want, decode[key](t, changed).State)
 	}
-	s.rejected(400, "invalid_field", "POST", "/keys/key_1/enable", "")
+	s.rejected(409, "conflict", "POST", "/keys/key_1/enable", "")
 	s.rejected(404, "not_found", "POST", "/keys/key_2/enable", "")
 }
 

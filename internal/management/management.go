@@ -62,7 +62,9 @@ func New(o Options) *API {
 		Options: o,
 		mux:     http.NewServeMux(),
 		rejected: map[petcat.Code]*logging.Seldom{
-			petcat.CodeInvalidAPIKey:         new(logging.Seldom),
+			petcat.CodeInvalidToken:          new(logging.Seldom),
+			petcat.CodeExpiredToken:          new(logging.Seldom),
+			petcat.CodeRevokedToken:          new(logging.Seldom),
 			petcat.CodeTooManyFailedAttempts: new(logging.Seldom),
 		},
 	}

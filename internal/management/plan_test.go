@@ -57,7 +57,7 @@ func TestApprovePlanRequest(t *testing.T) {
 	wantEqual(t, "the pending requests", []planRequest{}, decode[[]planRequest](t, s.get("/plan-requests")))
 	account := decode[account](t, s.get("/accounts/acme"))
 	wantEqual(t, "the account's plan", "enterprise", account.Plan)
-	s.rejected(400, "invalid_field", "POST", "/plan-requests/1/decline", "") // decided already
+	s.rejected(409, "conflict", "POST", "/plan-requests/1/decline", "") // decided already
 	s.rejected(404, "not_found", "POST", "/plan-requests/2/approve", "")
 	s.rejected(400, "invalid_field", "POST", "/plan-requests/01/approve", "")
 }

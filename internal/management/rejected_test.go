@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/web"
 )
 
 // TestRejectedPatchChangesNothing: of a PATCH with one field that is rejected, no field is applied.
@@ -16,12 +17,15 @@ func TestRejectedPatchChangesNothing(t *testing.T) {
 		code             petcat.Code
 		message          string
 	}{
-		{"a name that is taken", "/accounts/acme", `{"name":"zoo","plan":"pro"}`, "invalid_field", "zoo"},
+		{"a name that is taken", "/accounts/acme", `{"name":"zoo","plan":"pro"}`, "conflict", "zoo"},
 		{"a plan that does not exist", "/accounts/acme", `{"name":"lions","plan":"gold"}`, "invalid_field", "plan"},
 		{"an expiry that is no time", "/keys/key_1", `{"label":"new","expires_at":"soon"}`, "invalid_field", aTime},
 		{"an expiry that is a number", "/keys/key_1", `{"label":"new","expires_at":1}`, "invalid_field", aTime},
 		{"an expiry in the past", "/keys/key_1", `{"label":"new","expires_at":"2027-01-01T00:00:00Z"}`, "invalid_field", "future"},
-		{"a label that is no text", "/keys/key_1", `{"label":1,"expires_at":null}`, "invalid_body", "JSON object"},
+		{"a label that is no text", "/keys/key_1", `{"label":1,"expires_at":null}`, "invalid_field", "label has a value of another kind"},
+		{"a member with another name", "/keys/key_1", `{"expires":"2027-01-01T00:00:00Z"}`, "invalid_field", `"expires"`},
+		{"a member that cannot be changed", "/keys/key_1", `{"read_only":false}`, "invalid_field", `"read_only"`},
+		{"null without a meaning", "/accounts/acme", `{"plan":null}`, "invalid_field", "plan must not be null"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := start(t)
@@ -29,7 +33,7 @@ func TestRejectedPatchChangesNothing(t *testing.T) {
 			s.create("/accounts", `{"name":"zoo","plan":"free"}`)
 			s.create("/accounts/acme/keys", `{"label":"old","expires_at":"2028-01-01T00:00:00Z"}`)
 			before, entries := string(s.get(tt.path).body), s.audited()
-			rejected := s.rejected(http.StatusBadRequest, tt.code, http.MethodPatch, tt.path, tt.body)
+			rejected := s.rejected(web.StatusOf(tt.code), tt.code, http.MethodPatch, tt.path, tt.body)
 			if got := decode[errorObject](t, rejected).Message; !strings.Contains(got, tt.message) {
 				t.Errorf("the message is %q, want %q in it", got, tt.message)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/management"
 )
 
@@ -47,8 +48,15 @@ func TestInvalidBody(t *testing.T) {
 	s := start(t)
 	s.rejected(415, "unsupported_media_type", "POST", "/accounts", `{}`, "Content-Type", "text/plain")
 	tooLarge := `{"name":"` + strings.Repeat("a", 64<<10) + `"}`
-	for _, body := range []string{`{"name":1}`, `[]`, `{`, tooLarge} {
-		s.rejected(400, "invalid_body", "POST", "/accounts", body)
+	s.rejected(413, "body_too_large", "POST", "/accounts", tooLarge)
+	for body, code := range map[string]petcat.Code{
+		`{`:                                "malformed_json",
+		`{"name":"a","name":"b"}`:          "malformed_json",
+		`[]`:                               "invalid_body",
+		`{"name":1}`:                       "invalid_field",
+		`{"name":"a","plan":"free","x":1}`: "invalid_field",
+	} {
+		s.rejected(400, code, "POST", "/accounts", body)
 	}
 }
 

@@ -26,17 +26,22 @@ func (a *API) identify(c *call) error {
 		return nil
 	}
 	code := petcat.CodeOf(err)
-	if code == petcat.CodeInvalidAPIKey {
+	if isFailure(code) {
 		if d := a.Door.Fail(a.client(c)); d.Rejected {
 			return petcat.Errorf(petcat.CodeTooManyFailedAttempts,
 				"too many attempts with a wrong token; wait until Retry-After has passed").
 				After(time.Duration(d.RetryAfter) * time.Second)
 		}
 	}
-	if code == petcat.CodeInvalidAPIKey || code == petcat.CodeMissingAPIKey {
+	if isFailure(code) || code == petcat.CodeMissingToken {
 		c.w.Header().Set("WWW-Authenticate", `Bearer realm="petcat admin"`)
 	}
 	return err
+}
+
+// isFailure reports whether a code is that of a failed attempt.
+func isFailure(code petcat.Code) bool {
+	return code == petcat.CodeInvalidToken || code == petcat.CodeExpiredToken || code == petcat.CodeRevokedToken
 }
 
 // client returns the client of a call, for the door.
@@ -59,11 +64,14 @@ func (a *API) findToken(c *call) (petcat.OperatorToken, error) {
 	if err != nil {
 		return petcat.OperatorToken{}, err
 	}
-	if state := token.State(c.now); state != petcat.KeyActive {
-		return petcat.OperatorToken{}, petcat.Errorf(petcat.CodeInvalidAPIKey,
-			"this token is %s; use another one", state)
+	switch state := token.State(c.now); state {
+	case petcat.KeyActive:
+		return token, nil
+	case petcat.KeyExpired:
+		return petcat.OperatorToken{}, petcat.Errorf(petcat.CodeExpiredToken, "this token has expired; use another one")
+	default:
+		return petcat.OperatorToken{}, petcat.Errorf(petcat.CodeRevokedToken, "this token is %s; use another one", state)
 	}
-	return token, nil
 }
 
 // listTokens handles GET /tokens.
@@ -79,12 +87,12 @@ func (a *API) listTokens(c *call) error {
 func sentToken(c *call) (petcat.TokenHash, error) {
 	values := c.r.Header.Values("Authorization")
 	if len(values) == 0 {
-		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeMissingAPIKey, "send a token of an operator "+
+		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeMissingToken, "send a token of an operator "+
 			"as Authorization: Bearer <TOKEN>; petcat operator token create makes one")
 	}
 	scheme, credential, _ := strings.Cut(values[0], " ")
 	if len(values) > 1 || !strings.EqualFold(scheme, "bearer") {
-		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeInvalidAPIKey,
+		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeInvalidToken,
 			"send one token, as Authorization: Bearer <TOKEN>")
 	}
 	return petcat.ParseOperatorToken(strings.Trim(credential, " "))

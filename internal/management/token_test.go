@@ -34,17 +34,17 @@ func TestInvalidToken(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	for _, header := range []string{"Basic eDp5", "Bearer", "Bearer pct_guess", s.token} {
-		a := s.rejected(401, "invalid_api_key", "GET", "/nothing", "", "Authorization", header)
+		a := s.rejected(401, "invalid_token", "GET", "/nothing", "", "Authorization", header)
 		wantEqual(t, header, `Bearer realm="petcat admin"`, a.header.Get("WWW-Authenticate"))
 	}
 	r := s.request(t.Context(), "GET", "/accounts", "")
 	r.Header.Del("Authorization")
 	a := s.send(r)
 	wantEqual(t, "without a token", 401, a.status)
-	wantEqual(t, "without a token", petcat.CodeMissingAPIKey, decode[errorObject](t, a).Code)
+	wantEqual(t, "without a token", petcat.CodeMissingToken, decode[errorObject](t, a).Code)
 	_, err := s.store.RevokeToken(t.Context(), petcat.By(cli), "ci")
 	must(t, err)
-	s.rejected(401, "invalid_api_key", "GET", "/accounts", "") // revoked
+	s.rejected(401, "revoked_token", "GET", "/accounts", "")
 }
 
 // TestGuessing: invalid tokens are counted by address, also if the client disconnects. They reject no
@@ -58,7 +58,7 @@ func TestGuessing(t *testing.T) {
 	s.token = guess
 	wantEqual(t, "a disconnected client", 401, s.send(s.request(ctx, "GET", "/accounts", "")).status)
 	for range failuresPerMinute - 1 {
-		s.rejected(401, "invalid_api_key", "GET", "/accounts", "")
+		s.rejected(401, "invalid_token", "GET", "/accounts", "")
 	}
 	a := s.rejected(429, "too_many_failed_attempts", "GET", "/accounts", "")
 	wantEqual(t, "Retry-After", "43", a.header.Get("Retry-After"))
@@ -66,7 +66,7 @@ func TestGuessing(t *testing.T) {
 	s.get("/accounts")
 	s.clock.Advance(42 * time.Second)
 	s.token = guess
-	s.rejected(401, "invalid_api_key", "GET", "/accounts", "")
+	s.rejected(401, "invalid_token", "GET", "/accounts", "")
 }
 
 // TestTokenIsSecret: no response and no log line contains a token.
@@ -78,7 +78,7 @@ func TestTokenIsSecret(t *testing.T) {
 	s.server = s.serve(unavailable{s.store})
 	s.rejected(503, "service_unavailable", "GET", "/accounts/acme", "") // is logged
 	s.token = guess
-	s.rejected(401, "invalid_api_key", "GET", "/accounts", "")
+	s.rejected(401, "invalid_token", "GET", "/accounts", "")
 	for _, token := range []string{valid, guess} {
 		if strings.Contains(s.said.String(), token) {
 			t.Errorf("a response or the log contains the token %s", token)
@@ -123,11 +123,11 @@ func TestRejectedTokenIsLogged(t *testing.T) {
 	s := start(t)
 	s.token = unknownToken(t)
 	for range 3 {
-		s.rejected(401, "invalid_api_key", "GET", "/keys/key_1", "")
+		s.rejected(401, "invalid_token", "GET", "/keys/key_1", "")
 	}
 	s.clock.Advance(time.Second)
-	s.rejected(401, "invalid_api_key", "GET", "/keys/key_1", "")
-	const line = `level=WARN msg="token rejected" request_id="" route="GET /admin/v1/keys/{key}" code=invalid_api_key address=`
+	s.rejected(401, "invalid_token", "GET", "/keys/key_1", "")
+	const line = `level=WARN msg="token rejected" request_id="" route="GET /admin/v1/keys/{key}" code=invalid_token address=`
 	if n := strings.Count(s.said.String(), line); n != 2 {
 		t.Errorf("%d lines, want one for each second:\n%s", n, s.said.String())
 	}

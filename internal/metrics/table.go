@@ -221,6 +221,10 @@ func backupMetrics() []Metric {
 			Name: "petcat_backup_failures_total",
 			Help: "Failed scheduled backups of this node.",
 		},
+		{
+			Name: "petcat_backup_damaged_total",
+			Help: "Scheduled backups of this node in which verification found faults.",
+		},
 	}
 }
 

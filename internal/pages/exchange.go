@@ -170,6 +170,7 @@ func (x *Exchange) Again(err error, field string, page Handler) error {
 	case petcat.CodeInvalidField,
 		petcat.CodeMissingField,
 		petcat.CodeCategoryInUse,
+		petcat.CodeConflict,
 		petcat.CodeStorageLimitReached,
 		petcat.CodePreconditionFailed:
 		public := petcat.Public(err)

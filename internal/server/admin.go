@@ -74,6 +74,7 @@ func (p *parts) console() http.Handler {
 		Limiter:    p.limiter,
 		Version:    p.Version,
 		Node:       p.id,
+		Status:     p.state.status,
 		Parts:      func() []console.Part { return p.state.condition.Load().parts },
 		Nodes:      func() []petcat.Node { return *p.state.nodes.Load() },
 		History:    p.history,

@@ -2,17 +2,12 @@ package server
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/backup"
-	"github.com/petcat-api/petcat/internal/datadir"
 	"github.com/petcat-api/petcat/internal/store"
 )
 
@@ -80,21 +75,14 @@ func (h *heartbeats) beat(ctx context.Context) {
 	}
 }
 
-// scheduleBackups starts the scheduled backups, if enabled. Only permanent errors stop the start;
-// a full disk, for example, is reported by each backup.
+// scheduleBackups starts the scheduled backups, if enabled.
 func (b base) scheduleBackups(d *data) error {
 	if b.Settings.BackupEvery == 0 {
 		return nil
 	}
-	folder, err := filepath.Abs(b.Settings.BackupDir)
-	if err == nil {
-		err = datadir.Prepare(folder)
-	}
-	for _, never := range []error{fs.ErrPermission, fs.ErrNotExist, syscall.EROFS, syscall.ENOTDIR} {
-		if errors.Is(err, never) {
-			return petcat.Unusablef(never, "scheduled backups cannot be written to %s (%v); "+
-				"give this user write permission, or choose another directory with --backup-dir", folder, never)
-		}
+	folder, err := prepareBackups(b.Settings)
+	if err != nil {
+		return err
 	}
 	host, _ := os.Hostname() // "" if it is unknown
 	s := &backup.Schedule{
@@ -119,6 +107,7 @@ func (b base) scheduleBackups(d *data) error {
 	b.metrics.Read("petcat_backup_duration_seconds", func() float64 { return s.Last().Seconds })
 	b.metrics.Read("petcat_backup_size_bytes", func() float64 { return float64(s.Last().Size) })
 	b.metrics.Read("petcat_backup_failures_total", func() float64 { return float64(s.Failures.Load()) })
+	b.metrics.Read("petcat_backup_damaged_total", func() float64 { return float64(s.Damaged.Load()) })
 	return nil
 }
 

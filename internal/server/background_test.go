@@ -187,7 +187,8 @@ func TestInvalidBackupDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), o)
-	want := "scheduled backups cannot be written to " + o.Settings.BackupDir + " (not a directory); give this user write permission, or choose another directory with --backup-dir"
+	want := "scheduled backups cannot be written to the directory of --backup-dir (PETCAT_BACKUP_DIR) (not a directory); " +
+		"give this user write permission, or choose another directory"
 	if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || e.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -210,6 +210,12 @@ func (s *state) readiness() (r Readiness, ready bool) {
 	return r, false
 }
 
+// status returns the status of /readyz.
+func (s *state) status() string {
+	r, _ := s.readiness()
+	return r.Status
+}
+
 // readyz responds with 200 while the node is ready for requests, else with 503.
 func (s *state) readyz(w http.ResponseWriter, _ *http.Request) {
 	r, ready := s.readiness()

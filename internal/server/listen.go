@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -40,13 +42,14 @@ const (
 	// buffered before it is checked.
 	http2Frame = 16 << 10
 
-	// maxConnections and maxAdminConnections limit the memory of the connections, if the
-	// limit of open files allows more.
+	// maxConnections and maxAdminConnections are the limits if open files and memory allow more.
 	maxConnections      = 16_384
 	maxAdminConnections = 1_024
-	// minConnections is the minimum number of connections of each listener, even if the limit of
-	// open files allows less.
+	// minConnections is the minimum number of connections of each listener, even if open files or
+	// memory allow fewer.
 	minConnections = 16
+	// fewConnections is the number below which a start warns.
+	fewConnections = 256
 	// reservedFiles is the number of files for the rest of the process: the database's files
 	// or connections, and the log.
 	reservedFiles = 64
@@ -69,7 +72,11 @@ func (b base) openSockets(ctx context.Context) (*sockets, error) {
 	if err != nil {
 		return nil, err
 	}
-	most, mostAdmin := connectionLimits(fileLimit())
+	memory := memoryLimit(os.DirFS("/"), debug.SetMemoryLimit(-1))
+	most, mostAdmin := connectionLimits(fileLimit(), connectionsInMemory(memory, b.Settings.MaxCategoriesSize))
+	if most < fewConnections {
+		b.Log.WarnContext(ctx, "few connections; raise the limit of open files or of memory", "connections", most)
+	}
 	api, err := b.openSocket(ctx, "listen", b.Settings.Listen, most)
 	if err != nil {
 		return nil, err
@@ -177,13 +184,11 @@ func CheckListeners(ctx context.Context, s config.Settings) error {
 }
 
 // connectionLimits returns the maximum number of connections of each listener, so that the process
-// never runs out of file descriptors. The API gets 7/8 of them minus the reserved ones, the admin
-// listener 1/8.
-func connectionLimits(files int64) (api, admin int) {
-	forAdmin := files / 8
-	forAPI := files - forAdmin - reservedFiles
-	api = int(max(minConnections, min(maxConnections, forAPI)))
-	admin = int(max(minConnections, min(maxAdminConnections, forAdmin)))
+// runs out of neither file descriptors nor memory. The API gets 7/8 of them minus the reserved files, the
+// admin listener 1/8.
+func connectionLimits(files, inMemory int64) (api, admin int) {
+	api = int(max(minConnections, min(maxConnections, files-files/8-reservedFiles, inMemory-inMemory/8)))
+	admin = int(max(minConnections, min(maxAdminConnections, files/8, inMemory/8)))
 	return api, admin
 }
 

@@ -117,11 +117,18 @@ func TestHeaderLimit(t *testing.T) {
 
 func TestConnectionLimits(t *testing.T) {
 	for _, c := range []struct {
-		files      int64
-		api, admin int
-	}{{64, 16, 16}, {1_024, 832, 128}, {4_096, 3_520, 512}, {1 << 32, 16_384, 1_024}} {
-		if api, admin := connectionLimits(c.files); api != c.api || admin != c.admin {
-			t.Errorf("%d files: %d and %d connections, want %d and %d", c.files, api, admin, c.api, c.admin)
+		files, memory int64 // memory for as many connections
+		api, admin    int
+	}{
+		{64, 1 << 32, 16, 16},
+		{1_024, 1 << 32, 832, 128},
+		{4_096, 1 << 32, 3_520, 512},
+		{1 << 32, 1 << 32, 16_384, 1_024},
+		{1 << 32, connectionsInMemory(512<<20, 64<<20), 491, 70}, // Helm's default
+		{1 << 32, connectionsInMemory(128<<20, 64<<20), 16, 16},
+	} {
+		if api, admin := connectionLimits(c.files, c.memory); api != c.api || admin != c.admin {
+			t.Errorf("%+v: %d and %d connections", c, api, admin)
 		}
 	}
 }

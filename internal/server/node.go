@@ -76,6 +76,9 @@ func Start(ctx context.Context, o Options) (*Node, error) {
 
 // start makes the parts of a node. Each needs only those before it, and they close in reverse order.
 func (b base) start(ctx context.Context) (*Node, error) {
+	if wrong := CheckSettings(b.Settings, b.Environ); len(wrong) > 0 {
+		return nil, wrong[0]
+	}
 	// The sockets are first, because an address in use is the most common error. The admin listener
 	// responds while the data is loaded.
 	sockets, err := b.openSockets(ctx)

@@ -38,7 +38,7 @@ func (b base) recordOperators(next http.Handler) http.Handler {
 			})
 		}()
 		if web.HasSecret(r.URL) {
-			web.WriteError(record, petcat.Errorf(petcat.CodeInvalidAPIKey,
+			web.WriteError(record, petcat.Errorf(petcat.CodeInvalidToken,
 				"a key or token must not be in the URL, where logs keep it; "+
 					"send keys in the body of POST /admin/v1/keys/find, and replace this one"))
 			return

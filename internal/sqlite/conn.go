@@ -21,10 +21,15 @@ const (
 )
 
 // open returns a pool of at most n connections to a file. It keeps idle connections, because a new
-// one reads the schema. mode is rw or ro; a read-only connection does not checkpoint when it is
-// closed. Settings are per connection, so they are part of the data source name.
+// one reads the schema. mode is rw, ro or immutable: a read-only connection does not checkpoint when it
+// is closed, and immutable is a read-only file that nobody changes, whose journal or log SQLite does
+// not look for. Settings are per connection, so they are part of the data source name.
 func open(path, mode string, n int, settings ...string) *sql.DB {
 	query := url.Values{"mode": {mode}, "_pragma": settings, "_txlock": {"immediate"}}
+	if mode == "immutable" {
+		query.Set("mode", "ro")
+		query.Set("immutable", "1")
+	}
 	name := url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: query.Encode()}
 	db, _ := sql.Open("sqlite", name.String()) // only an unknown driver is an error
 	db.SetMaxOpenConns(n)

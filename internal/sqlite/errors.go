@@ -19,6 +19,10 @@ import (
 // errUncertain means that the file under the database's name may lack commits.
 var errUncertain = errors.New("commits may be lost")
 
+// errLogRemoved means that the write-ahead log was removed. Its commits are still in the open file,
+// and closing moves them to the database.
+var errLogRemoved = fmt.Errorf("the write-ahead log was removed or replaced while it was in use: %w", errUncertain)
+
 // kind is the cause of an error of the file.
 type kind int
 

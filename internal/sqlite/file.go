@@ -100,9 +100,10 @@ func EditFile(ctx context.Context, path string) (*File, error) {
 }
 
 // ReadBackup opens a backup, even of a newer version. It returns a [petcat.UnusableError] if the file
-// is not a backup of petcat, or not finished.
+// is not a backup of petcat, or not finished. The file may be in a directory of others: SQLite looks
+// for no journal or log beside it.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
-	db := open(path, "ro", 1, settings(timeout)...)
+	db := open(path, "immutable", 1, settings(timeout)...)
 	return opened(ctx, db, identifyBackup(ctx, db))
 }
 

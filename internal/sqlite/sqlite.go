@@ -147,7 +147,7 @@ func (s *DB) prepare(ctx context.Context) error {
 func (s *DB) Close() error {
 	s.group.Close()
 	s.writer.commits.Wait()
-	if s.Err() != nil {
+	if err := s.Err(); err != nil && !errors.Is(err, errLogRemoved) {
 		// Closing the last connection checkpoints the log. After a disk failure nothing may be
 		// written, so the read-only connections are closed last.
 		return errors.Join(s.writes.Close(), s.readers.Close())

@@ -23,6 +23,7 @@ type writer struct {
 	conn   conn
 	open   *fileTx       // the transaction of the file; nil if there is none
 	file   os.FileInfo   // the database file when the store was opened
+	log    os.FileInfo   // the write-ahead log at the first commit; nil before
 	tries  int           // maximum attempts to lock the database, one per millisecond
 	locked bool          // another process held the lock at the end of the last attempts
 	ended  clock.Reading // end of the last transaction of the file
@@ -226,12 +227,20 @@ func (s *DB) commit(t *fileTx) error {
 	return nil
 }
 
-// checkFile returns an error if the path does not name the open file any more. SQLite would continue
-// to write to a removed file, and the commits would be lost. It takes 2 us per group.
+// checkFile returns an error if the paths of the database and of its log do not name the open files
+// any more. SQLite would continue to write to removed files, and the commits would be lost. It takes
+// 4 us per group.
 func (s *DB) checkFile() error {
 	file, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(file, s.writer.file) {
 		return fmt.Errorf("the database file was removed or replaced while it was in use: %w", errUncertain)
+	}
+	log, err := os.Stat(s.path + "-wal")
+	if err == nil && s.writer.log == nil {
+		s.writer.log = log
+	}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(log, s.writer.log) {
+		return errLogRemoved
 	}
 	return nil
 }

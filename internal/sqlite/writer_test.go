@@ -204,6 +204,25 @@ func TestRemovedOrReplacedFileStopsTheWriter(t *testing.T) {
 	}
 }
 
+// TestRemovedLogStopsTheWriter: commits before the removal are in the database after closing.
+func TestRemovedLogStopsTheWriter(t *testing.T) {
+	dir := t.TempDir()
+	s := openAt(t, dir, Options{Serving: true})
+	create(t, s, "before")
+	if err := os.Remove(filepath.Join(dir, database+"-wal")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := tryCreate(t.Context(), t, s, "into nowhere", "")
+	wantUnavailable(t, err)
+	<-s.Failed()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	again := openAt(t, dir, Options{Serving: true})
+	defer closeNow(t, again)
+	wantNames(t, again, "before")
+}
+
 // TestErrorThatEndsTransaction: after some errors, such as a full disk, SQLite has rolled back the
 // transaction, and another statement would be committed alone.
 func TestErrorThatEndsTransaction(t *testing.T) {

@@ -66,7 +66,7 @@ func (t *Tx) openAccount(id petcat.AccountID) (petcat.Account, error) {
 		return a, err
 	}
 	if a.Closed() {
-		return a, invalid("the account %s is closed, which is permanent; create a new one instead", id)
+		return a, conflict("the account %s is closed, which is permanent; create a new one instead", id)
 	}
 	return a, nil
 }
@@ -241,7 +241,7 @@ func (t *Tx) checkNameFree(name petcat.AccountName) error {
 		return err
 	}
 	if id != 0 {
-		taken := invalid("there is an account named %q already; choose another name, or close that one first", name)
+		taken := conflict("there is an account named %q already; choose another name, or close that one first", name)
 		return taken.In("name")
 	}
 	return nil

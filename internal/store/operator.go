@@ -117,7 +117,7 @@ func (t *Tx) checkOperatorNameFree(name petcat.OperatorName) error {
 		return err
 	}
 	if n != 0 {
-		return invalid("there is an operator %s already; choose another name, or remove that one first", string(name))
+		return conflict("there is an operator %s already; choose another name, or remove that one first", string(name))
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func (t *Tx) freeTokenName(name petcat.OperatorName) error {
 		return err
 	}
 	if o.State(t.now) != petcat.KeyExpired {
-		return invalid("there is a token %s already; choose another name, or revoke that one first", string(name))
+		return conflict("there is a token %s already; choose another name, or revoke that one first", string(name))
 	}
 	return t.Run(revokeToken, t.now.UnixMilli(), o.ID)
 }

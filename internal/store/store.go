@@ -95,6 +95,10 @@ func notFound(format string, args ...any) error {
 	return petcat.Errorf(petcat.CodeNotFound, format, args...)
 }
 
+func conflict(format string, args ...any) *petcat.Error {
+	return petcat.Errorf(petcat.CodeConflict, format, args...)
+}
+
 func invalid(format string, args ...any) *petcat.Error {
 	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
 }

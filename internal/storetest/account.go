@@ -51,7 +51,7 @@ func testAccounts(t *testing.T, open Open) {
 		f := start(t, open)
 		first := f.account(t, "zoo")
 		_, err := f.CreateAccount(t.Context(), petcat.By(operator), "zoo", subscription(t, "pro", 0, 0))
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 		must(f.CloseAccount(t.Context(), petcat.By(operator), first.ID))
 		second := f.account(t, "zoo")
 		found := must(f.FindAccount(t.Context(), "zoo"))
@@ -71,10 +71,10 @@ func testAccounts(t *testing.T, open Open) {
 		again := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("aquarium"))).Value
 		wantEqual(t, "rename to the same name", a, again)
 		_, err := f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditName("shop"))
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 		must(f.CloseAccount(t.Context(), petcat.By(operator), other.ID))
 		_, err = f.EditAccount(t.Context(), petcat.By(operator), other.ID, petcat.EditName("store"))
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 		_, err = f.EditAccount(t.Context(), petcat.By(operator), 99, petcat.EditName("nobody"))
 		wantCode(t, err, petcat.CodeNotFound)
 	})
@@ -103,7 +103,7 @@ func testAccounts(t *testing.T, open Open) {
 		taken, business := petcat.AccountName("shop"), petcat.Business
 		edit = petcat.AccountEdit{Name: &taken, Plan: &petcat.PlanEdit{Plan: &business}}
 		_, err := f.EditAccount(t.Context(), petcat.By(operator), a.ID, edit)
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 		found := must(f.FindAccount(t.Context(), "farm"))
 		wantEqual(t, "after an edit that failed", renamed, found)
 		wantEqual(t, "audit entries", entries+1, len(f.audit(t)))
@@ -127,10 +127,10 @@ func testAccounts(t *testing.T, open Open) {
 		wantEqual(t, "audit entries without a change", entries, len(f.audit(t)))
 
 		_, err := f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0)))
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 		n, _, err := generator(3).NewKey(a.ID, petcat.KeyTerms{})
 		must(n, err)
 		_, err = f.CreateKey(t.Context(), petcat.By(operator), n)
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 	})
 }

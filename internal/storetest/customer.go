@@ -31,8 +31,8 @@ func testPlanRequests(t *testing.T, open Open) {
 	}, first)
 	again := must(request(a.ID, "pro", "we grow\n"))
 	wantEqual(t, "the same request again", first, again)
-	wantRejected(a.ID, "business", petcat.CodeInvalidField) // one is pending
-	wantRejected(b.ID, "free", petcat.CodeInvalidField)     // already on the plan
+	wantRejected(a.ID, "business", petcat.CodeConflict) // one is pending
+	wantRejected(b.ID, "free", petcat.CodeConflict)     // already on the plan
 	wantRejected(99, "pro", petcat.CodeNotFound)
 
 	f.clock.Advance(time.Minute)
@@ -46,7 +46,7 @@ func testPlanRequests(t *testing.T, open Open) {
 	first.State, first.DecidedAt, first.DecidedBy = petcat.PlanRequestApproved, f.now(), operator
 	wantEqual(t, "approved", first, approved)
 	_, err := decline(first.ID)
-	wantCode(t, err, petcat.CodeInvalidField)
+	wantCode(t, err, petcat.CodeConflict)
 	_, err = decline(99)
 	wantCode(t, err, petcat.CodeNotFound)
 	found := must(f.FindAccount(t.Context(), "zoo"))

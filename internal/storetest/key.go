@@ -71,12 +71,12 @@ func testKeys(t *testing.T, open Open) {
 		wantEqual(t, "revoked twice", revoked, f.change(t, k.ID, petcat.RevokeKey))
 		for _, action := range []petcat.KeyAction{petcat.EnableKey, petcat.DisableKey} {
 			_, err := f.ChangeKey(t.Context(), petcat.By(operator), k.ID, action)
-			wantCode(t, err, petcat.CodeInvalidField)
+			wantCode(t, err, petcat.CodeConflict)
 		}
 		r, _, err := generator(2).Rotation(k.ID, 0)
 		must(r, err)
 		_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 		wantEqual(t, "stored", []petcat.Key{revoked}, f.keys(t, 0))
 	})
 	t.Run("label and expiry change", func(t *testing.T) {
@@ -100,7 +100,7 @@ func testKeys(t *testing.T, open Open) {
 		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
 		f.change(t, k.ID, petcat.RevokeKey)
 		_, err := edit(nil, &end)
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 	})
 	t.Run("only operators extend an expired key", func(t *testing.T) {
 		f := start(t, open)
@@ -109,7 +109,7 @@ func testKeys(t *testing.T, open Open) {
 		end := noon.Add(2 * time.Hour)
 		extend := must(petcat.ParseKeyEdit(nil, &end))
 		_, err := f.EditKey(t.Context(), petcat.By(k.Account.Actor()), k.ID, extend)
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
 		k.ExpiresAt = end
 		extended := must(f.EditKey(t.Context(), petcat.By(operator), k.ID, extend))
@@ -193,7 +193,7 @@ func testRotation(t *testing.T, open Open) {
 	r, _, err = generator(3).Rotation(old.ID, time.Hour)
 	must(r, err)
 	_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
-	wantCode(t, err, petcat.CodeInvalidField)
+	wantCode(t, err, petcat.CodeConflict)
 
 	edit := func(by petcat.Actor, end time.Time) (petcat.Key, error) {
 		e := must(petcat.ParseKeyEdit(nil, &end))
@@ -202,7 +202,7 @@ func testRotation(t *testing.T, open Open) {
 	customer := old.Account.Actor()
 	for _, by := range []petcat.Actor{operator, customer} { // nobody extends an overlap
 		_, err = edit(by, time.Time{})
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 	}
 	old.ExpiresAt = now.Add(time.Minute)
 	shortened := must(edit(customer, old.ExpiresAt))
@@ -211,7 +211,7 @@ func testRotation(t *testing.T, open Open) {
 	f.clock.Advance(time.Minute)
 	for _, by := range []petcat.Actor{operator, customer} { // nobody revives a replaced key
 		_, err = edit(by, now.Add(time.Hour))
-		wantCode(t, err, petcat.CodeInvalidField)
+		wantCode(t, err, petcat.CodeConflict)
 	}
 	wantEqual(t, "stored", []petcat.Key{old, successor}, f.keys(t, 0))
 

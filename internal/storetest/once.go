@@ -160,7 +160,7 @@ func testManagedOnce(t *testing.T, open Open) {
 	}
 	must(create("k", "zoo"))
 	_, err := create("l", "zoo")
-	wantCode(t, err, petcat.CodeInvalidField)
+	wantCode(t, err, petcat.CodeConflict)
 	must(create("l", "aquarium"))
 	f.age(t, petcat.IdempotencyRetention)
 	f.clean(t)

@@ -33,7 +33,7 @@ func testOperators(t *testing.T, open Open) {
 	ada := f.operator(t, "ada", "admin", token(2))
 	wantEqual(t, "all operators", []petcat.Operator{ada, bob}, f.operators(t))
 	_, err := f.CreateOperator(t.Context(), petcat.By(operator), "bob", petcat.RoleAdmin, token(3))
-	wantCode(t, err, petcat.CodeInvalidField)
+	wantCode(t, err, petcat.CodeConflict)
 
 	must(f.SignIn(t.Context(), petcat.OperatorRealm, token(1), token(11)))
 	bob.LinkExpiresAt, bob.Sessions = time.Time{}, 1
@@ -68,13 +68,13 @@ func testTokens(t *testing.T, open Open) {
 	want := petcat.OperatorToken{ID: 1, Name: "ci", Role: petcat.RoleViewer, Hint: "7kQz", CreatedAt: noon, ExpiresAt: end}
 	wantEqual(t, "the result", want, first)
 	_, err := create("ci", time.Time{}, token(2))
-	wantCode(t, err, petcat.CodeInvalidField)
+	wantCode(t, err, petcat.CodeConflict)
 	_, err = create("past", noon, token(2))
 	wantCode(t, err, petcat.CodeInvalidField)
 	found := must(f.another(t).FindToken(t.Context(), token(1)))
 	wantEqual(t, "found by its secret", first, found)
 	_, err = f.FindToken(t.Context(), token(2))
-	wantCode(t, err, petcat.CodeInvalidAPIKey)
+	wantCode(t, err, petcat.CodeInvalidToken)
 
 	f.clock.Advance(time.Minute)
 	if err := f.TouchToken(t.Context(), first.ID); err != nil {

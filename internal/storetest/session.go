@@ -105,7 +105,7 @@ func testSessions(t *testing.T, open Open) {
 		must(f.CloseAccount(t.Context(), petcat.By(operator), f.of.Account))
 		f.wantSession(token(1), petcat.CodeNotFound)
 		f.wantNoLink(token(2))
-		for id, want := range map[petcat.AccountID]petcat.Code{f.of.Account: petcat.CodeInvalidField, 99: petcat.CodeNotFound} {
+		for id, want := range map[petcat.AccountID]petcat.Code{f.of.Account: petcat.CodeConflict, 99: petcat.CodeNotFound} {
 			_, err := f.CreateLink(t.Context(), petcat.By(operator), petcat.Subject{Account: id}, token(3))
 			wantCode(t, err, want)
 		}

@@ -11,11 +11,8 @@ package tracing
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -51,39 +48,14 @@ type Tracing struct {
 	close  []func(context.Context) error
 }
 
-// enabled reports whether a signal is enabled. It returns a [petcat.UnusableError] for an unsupported
-// exporter or protocol.
-func (o Options) enabled(signal string) (bool, error) {
-	exporter := "OTEL_" + signal + "_EXPORTER"
-	protocol := "OTEL_EXPORTER_OTLP_PROTOCOL"
-	if own := "OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL"; o.Environ[own] != "" {
-		protocol = own
-	}
-	chosen := o.Environ[exporter]
-	endpoint := o.Environ["OTEL_EXPORTER_OTLP_ENDPOINT"]
-	ownEndpoint := o.Environ["OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT"]
-	disabled := strings.EqualFold(o.Environ["OTEL_SDK_DISABLED"], "true")
-	switch {
-	case endpoint == "" && ownEndpoint == "" || chosen == "none" || disabled:
-		return false, nil
-	case chosen != "" && chosen != "otlp":
-		return false, petcat.Unusablef(nil, "%s must be otlp or none (got %q)", exporter, chosen)
-	case o.Environ[protocol] != "" && o.Environ[protocol] != "http/protobuf":
-		return false, petcat.Unusablef(nil, "%s must be http/protobuf (got %q)", protocol, o.Environ[protocol])
-	default:
-		return true, nil
-	}
-}
-
 // Start starts to send the enabled signals. It returns nil if none is enabled.
 func Start(ctx context.Context, o Options) (*Tracing, error) {
-	if err := o.checkEndpoints(); err != nil {
+	if err := Check(o.Environ); err != nil {
 		return nil, err
 	}
-	traces, err := o.enabled("TRACES")
-	metrics, metricsErr := o.enabled("METRICS")
-	if err = errors.Join(err, metricsErr); err != nil || !traces && !metrics {
-		return nil, err
+	traces, metrics := enabled(o.Environ, "TRACES"), enabled(o.Environ, "METRICS")
+	if !traces && !metrics {
+		return nil, nil
 	}
 	from, err := resource.New(ctx,
 		resource.WithAttributes(
@@ -114,27 +86,6 @@ func Start(ctx context.Context, o Options) (*Tracing, error) {
 			"check the variables that begin with OTEL_: %v", err)
 	}
 	return t, nil
-}
-
-// checkEndpoints returns a [petcat.UnusableError] for an endpoint that is no URL. Unlike the errors of
-// OpenTelemetry, it does not show the URL, which may contain a password.
-func (o Options) checkEndpoints() error {
-	for _, name := range []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT",
-		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-	} {
-		value := o.Environ[name]
-		if value == "" {
-			continue
-		}
-		u, err := url.Parse(value)
-		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return petcat.Unusablef(nil, "%s must be the URL of a collector, such as https://collector.example.com:4318; "+
-				"the value is not shown, because it may contain a password", name)
-		}
-	}
-	return nil
 }
 
 // sink is the log of OpenTelemetry. It drops errors and values, which may repeat variables with secrets.

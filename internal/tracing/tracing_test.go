@@ -24,9 +24,17 @@ func TestStart(t *testing.T) {
 		"only traces": {map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "otlp"}, true, ""},
 		"disabled":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_SDK_DISABLED": "TRUE"}, false, ""},
 		"both none":   {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none", "OTEL_METRICS_EXPORTER": "none"}, false, ""},
-		"exporter":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "zipkin"}, false, `OTEL_TRACES_EXPORTER must be otlp or none (got "zipkin")`},
-		"protocol":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"}, false, `OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf (got "grpc")`},
-		"endpoint":    {map[string]string{endpoint: "https://user:s3cret@host:bad"}, false, endpoint + " must be the URL of a collector, such as https://collector.example.com:4318; the value is not shown, because it may contain a password"},
+		"exporter":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "zipkin"}, false, `OTEL_TRACES_EXPORTER must be otlp or none`},
+		"protocol":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL": "grpc"}, false, `OTEL_EXPORTER_OTLP_METRICS_PROTOCOL must be http/protobuf`},
+		"endpoint":    {map[string]string{endpoint: "https://user:s3cret@host:bad"}, false, endpoint + " must be the URL of a collector, such as https://collector.example.com:4318"},
+		"headers":     {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS": "Authorization: Bearer s3cret"}, false, "OTEL_EXPORTER_OTLP_HEADERS must be a list such as name=value,name=value, with URL-encoded values"},
+		"a header":    {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20s3cret,a=b"}, true, ""},
+		"timeout":     {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, false, "OTEL_EXPORTER_OTLP_TIMEOUT must be a number of milliseconds, such as 10000"},
+		"compression": {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION": "snappy"}, false, "OTEL_EXPORTER_OTLP_TRACES_COMPRESSION must be gzip or none"},
+		"authority":   {map[string]string{endpoint: "https://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CERTIFICATE": "/missing.pem"}, false, "OTEL_EXPORTER_OTLP_CERTIFICATE must be a readable PEM file with certificates"},
+		"half a pair": {map[string]string{endpoint: "https://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CLIENT_KEY": "/missing.pem"}, false, "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY must be readable PEM files that belong together"},
+		"own first":   {map[string]string{endpoint: "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_TIMEOUT": "10s", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "10", "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT": "10"}, true, ""},
+		"not used":    {map[string]string{"OTEL_EXPORTER_OTLP_TIMEOUT": "10s"}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tracing.Start(t.Context(), tracing.Options{

@@ -20,7 +20,8 @@ func StatusOf(code petcat.Code) int {
 	case petcat.CodeMalformedJSON, petcat.CodeInvalidBody, petcat.CodeMissingField, petcat.CodeInvalidField:
 		return http.StatusBadRequest
 	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey,
-		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey:
+		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey,
+		petcat.CodeMissingToken, petcat.CodeInvalidToken, petcat.CodeExpiredToken, petcat.CodeRevokedToken:
 		return http.StatusUnauthorized
 	case petcat.CodeForbidden, petcat.CodeStorageLimitReached:
 		return http.StatusForbidden
@@ -30,7 +31,7 @@ func StatusOf(code petcat.Code) int {
 		return http.StatusMethodNotAllowed
 	case petcat.CodeRequestTimeout:
 		return http.StatusRequestTimeout
-	case petcat.CodeIdempotencyInProgress, petcat.CodeCategoryInUse:
+	case petcat.CodeIdempotencyInProgress, petcat.CodeCategoryInUse, petcat.CodeConflict:
 		return http.StatusConflict
 	case petcat.CodeOperationSunset:
 		return http.StatusGone
