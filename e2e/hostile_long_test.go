@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"slices"
@@ -265,4 +266,65 @@ func names(count int, text func(name string) string) string {
 		all.WriteString(text(strconv.FormatInt(int64(36+i), 36)))
 	}
 	return all.String()
+}
+
+// rareText returns a text of the maximum length of a description that hardly can be compressed.
+func rareText() string {
+	var text strings.Builder
+	for range rules.MaxCategoryDescription {
+		text.WriteRune(rune(0x20000 + mathrand.IntN(0xa000))) // 4 bytes in UTF-8
+	}
+	return text.String()
+}
+
+// TestHostileStorage: with as many categories as the default limit allows, a node with the memory of the
+// files in deploy/ serves 50 readers in all encodings. A purge makes room.
+func TestHostileStorage(t *testing.T) {
+	const memory = 512 << 20
+	t.Setenv("GOMEMLIMIT", "400MiB")
+	place := directory(t)
+	spammer, good := newKey(t, place, "spammer", unlimited...), newKey(t, place, "good", unlimited...)
+	n := serve(t, place)
+	for created := 0; ; created++ {
+		body := `{"name":"x","description":"` + rareText() + `"}`
+		a := n.do(http.MethodPost, "/v1/categories", body, by(spammer.Key))
+		if a.StatusCode == http.StatusForbidden {
+			t.Logf("%d categories", created)
+			break
+		}
+		a.want(t, http.StatusCreated)
+	}
+	transport := &http.Transport{DisableCompression: true}
+	defer transport.CloseIdleConnections()
+	var readers sync.WaitGroup
+	for i := range 50 {
+		readers.Go(func() {
+			for _, encoding := range []string{"identity", "gzip", "zstd"} {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.api+"/v1/categories", http.NoBody)
+				must(t, err)
+				r.Header.Set("Authorization", "Bearer "+good.Key)
+				r.Header.Set("Accept-Encoding", encoding)
+				res, err := transport.RoundTrip(r)
+				if err != nil {
+					t.Errorf("reader %d: %v", i, err)
+					return
+				}
+				size, err := io.Copy(io.Discard, res.Body)
+				_ = res.Body.Close()
+				if err != nil || res.StatusCode != http.StatusOK {
+					t.Errorf("reader %d: %d, %d bytes of %s, %v", i, res.StatusCode, size, encoding, err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if peak := n.metric("process_resident_memory_bytes"); peak > memory {
+		t.Errorf("%.0f MiB of memory", peak/(1<<20))
+	} else {
+		t.Logf("%.0f MiB of memory", peak/(1<<20))
+	}
+	petcat(t, place, "account", "purge", "spammer", "--yes")
+	eventually(t, "the list is empty", func() bool { return string(n.list(good.Key).body) == "[]" })
+	n.create(good.Key, "Dogs").want(t, http.StatusCreated)
+	n.stop()
 }
