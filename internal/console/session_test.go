@@ -59,6 +59,8 @@ func TestSessionEndKeepsForms(t *testing.T) {
 		"categories", form...).Want(http.StatusForbidden, "Your session has expired", "Nothing was changed", `action="/console/categories"`,
 		`name="name" value="Dogs"`, `name="once" value="a1"`, "value=\"Loyal,\nand \"hungry\" <b>\"")
 	b.Post("keys/key_1/rotate?overlap=0s").Want(http.StatusForbidden, `action="/console/keys/key_1/rotate"`, `name="overlap" value="0s"`)
+	b.Post("accounts/acct_1/plan", "plan", "enterprise", "max_categories", "2000000").Want(http.StatusForbidden,
+		`name="max_categories" value="2000000"`)
 	b.Post("find", "q", "pck_live_x").WantGoesTo("sign-in")
 	b.Post("sign-in", "token", s.link("ada", petcat.RoleAdmin)).WantGoesTo("")
 	b.Post("categories", form...).WantGoesTo("categories/1?done=category")
