@@ -189,12 +189,12 @@ func (s *Store) ApprovePlanRequest(
 	if err != nil {
 		return r, err
 	}
-	subscription, err := petcat.ParseSubscription(
-		string(approved.Plan), petcat.Quota{PerMinute: a.PerMinute, PerDay: a.PerDay}, petcat.Storage{})
-	if err != nil {
-		return r, err
-	}
-	if _, err := tx.editAccount(by.Actor, approved.Account, petcat.EditPlan(subscription)); err != nil {
+	edit := petcat.AccountEdit{Plan: &petcat.PlanEdit{
+		Plan:      &approved.Plan,
+		PerMinute: &a.PerMinute,
+		PerDay:    &a.PerDay,
+	}}
+	if _, err := tx.editAccount(by.Actor, approved.Account, edit); err != nil {
 		return r, err
 	}
 	return petcat.Result[petcat.PlanRequest]{Value: approved}, tx.commitOnce(by, action, int64(approved.ID))

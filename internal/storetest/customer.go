@@ -83,6 +83,21 @@ func testPlanRequests(t *testing.T, open Open) {
 	}, lines[len(lines)-2:])
 }
 
+// testApprovedStorage: other quotas for an account on the Enterprise plan leave its storage as agreed.
+func testApprovedStorage(t *testing.T, open Open) {
+	f := start(t, open)
+	agreed := petcat.Storage{Categories: 2_000_000, Bytes: 1 << 30}
+	s := must(petcat.ParseSubscription("enterprise", petcat.Quota{PerMinute: 1_000, PerDay: 9_000}, agreed))
+	account := must(f.CreateAccount(t.Context(), petcat.By(operator), "zoo", s)).Value.ID
+	n := must(petcat.ParseNewPlanRequest(account, "enterprise", "more"))
+	asked := must(f.RequestPlan(t.Context(), petcat.By(account.Actor()), n)).Value
+	approval := petcat.PlanApproval{Request: asked.ID, PerMinute: 2_000, PerDay: 10_000}
+	must(f.ApprovePlanRequest(t.Context(), petcat.By(operator), approval))
+	got := must(f.FindAccount(t.Context(), "zoo"))
+	wantEqual(t, "the quota", petcat.Quota{PerMinute: 2_000, PerDay: 10_000}, got.Quota)
+	wantEqual(t, "the storage", agreed, got.Storage)
+}
+
 // testCustomerChanges: a customer makes a limited number of changes in a day. Revoking keys is always
 // possible, and operators have no limit.
 func testCustomerChanges(t *testing.T, open Open) {

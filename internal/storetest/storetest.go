@@ -96,6 +96,7 @@ func run(t *testing.T, open Open) {
 		{"sessions", testSessions},
 		{"tokens", testTokens},
 		{"plan requests", testPlanRequests},
+		{"storage after an approved plan request", testApprovedStorage},
 		{"changes of customers", testCustomerChanges},
 		{"pages", testPages},
 		{"rolled back operations", testRolledBack},
