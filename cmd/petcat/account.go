@@ -196,7 +196,15 @@ func setPlan(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
-	edited, err := c.store.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditPlan(subscription))
+	edit := petcat.EditPlan(subscription)
+	// Storage that is not given stays as it was agreed.
+	if c.number("max-categories") == 0 {
+		edit.Plan.MaxCategories = nil
+	}
+	if c.number("max-bytes") == 0 {
+		edit.Plan.MaxBytes = nil
+	}
+	edited, err := c.store.EditAccount(c.ctx(), petcat.By(actor()), a.ID, edit)
 	return c.printPlan(err, edited.Value, "Requests that were already counted stay counted.")
 }
 
