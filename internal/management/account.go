@@ -83,7 +83,7 @@ func (a *API) accountsNamed(c *call, name string, q petcat.AccountQuery) ([]petc
 	if err != nil {
 		return nil, err
 	}
-	byID := account.Name != name
+	byID := account.Name != petcat.NormalizeName(name)
 	before := account.ID == q.After.ID
 	otherPlan := q.Plan != "" && q.Plan != account.Plan
 	if byID || before || otherPlan {

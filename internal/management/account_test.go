@@ -109,17 +109,19 @@ func TestListAccounts(t *testing.T) {
 	s := start(t)
 	s.create("/accounts", `{"name":"acme","plan":"free"}`)
 	s.create("/accounts", `{"name":"pets","plan":"pro"}`)
+	s.create("/accounts", `{"name":"Café","plan":"business"}`)
 	for _, c := range []struct {
 		query string
 		want  []string
 	}{
-		{"", []string{"acct_1", "acct_2"}},
+		{"", []string{"acct_1", "acct_3", "acct_2"}},
 		{"?plan=pro", []string{"acct_2"}},
 		{"?limit=1", []string{"acct_1"}},
-		{"?limit=1&after=acct_1", []string{"acct_2"}},
+		{"?limit=1&after=acct_1", []string{"acct_3"}},
 		{"?after=acct_2", []string{}},
 
 		{"?name=acme", []string{"acct_1"}},
+		{"?name=Cafe%CC%81", []string{"acct_3"}}, // the accent as a character of its own
 		{"?name=acm", []string{}},
 		{"?name=acct_1", []string{}},
 		{"?name=acme&plan=pro", []string{}},
@@ -131,7 +133,7 @@ func TestListAccounts(t *testing.T) {
 	for _, query := range []string{"limit=0", "limit=1001", "limit=x", "name=acme&limit=0", "plan=gold"} {
 		s.rejected(400, "invalid_field", "GET", "/accounts?"+query, "")
 	}
-	s.rejected(404, "not_found", "GET", "/accounts?after=acct_3", "")
+	s.rejected(404, "not_found", "GET", "/accounts?after=acct_4", "")
 }
 
 // unavailable is a store whose accounts cannot be read.
