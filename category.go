@@ -62,12 +62,6 @@ func checkCategory(name, description *string) error {
 	return rule.check(*description)
 }
 
-// Name returns the name.
-func (n NewCategory) Name() string { return n.name }
-
-// Description returns the description, nil for none.
-func (n NewCategory) Description() *string { return n.description }
-
 // WithID returns the category with its id.
 func (n NewCategory) WithID(id CategoryID) Category {
 	return Category{ID: id, Name: n.name, Description: n.description}

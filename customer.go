@@ -105,12 +105,6 @@ func ParseNewPlanRequest(account AccountID, plan, note string) (NewPlanRequest, 
 // Account returns the requesting account.
 func (n NewPlanRequest) Account() AccountID { return n.account }
 
-// Plan returns the requested plan.
-func (n NewPlanRequest) Plan() Plan { return n.plan }
-
-// Note returns the customer's note.
-func (n NewPlanRequest) Note() string { return n.note }
-
 // Apply returns the request of an account at now, without its id. pending is the account's pending
 // request, the zero value if there is none: Apply returns it if it is the same one. It returns an
 // [Error] with [CodeConflict] for another one, or for the plan that the account has already.
