@@ -135,19 +135,3 @@ func TestBans(t *testing.T) {
 		awaitLifted()
 	})
 }
-
-// TestBansInShadow: shadow bans are counted, but not enforced.
-func TestBansInShadow(t *testing.T) {
-	t.Parallel()
-	place := directory(t)
-	k := newKey(t, place, "impatient", limited("1", "1")...)
-	n := serve(t, place, "--bans", "shadow")
-	eventually(t, "a ban is counted", func() bool {
-		for range 20 {
-			if code := n.list(k.Key).code(); code == rules.CodeKeyBanned {
-				t.Fatalf("got %s", code)
-			}
-		}
-		return n.metric(`petcat_bans_total{mode="shadow"}`) > 0
-	})
-}

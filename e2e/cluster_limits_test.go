@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	rules "github.com/petcat-api/petcat"
-	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
 // TestLimitsOfSeveralNodes: nodes on one database admit exactly the quota of each minute and day, for any
@@ -77,57 +76,4 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 	for _, a := range accounts {
 		a.spends.wantExact(t, int(local.Load()))
 	}
-}
-
-// TestLimitsDuringOutage: while PostgreSQL hangs, each node continues with its own counts. Three nodes
-// admit at most four quotas in a minute, and no list of a known account fails. After the outage,
-// limits are exact again.
-func TestLimitsDuringOutage(t *testing.T) {
-	t.Parallel()
-	const quota, count = 50, 3
-	server := pgtest.New(t)
-	t.Cleanup(server.Resume)
-	place := server.Database(t)
-	k := newKey(t, place, "acme", limited(strconv.Itoa(quota), "1000000")...)
-	later := newKey(t, place, "later", limited(strconv.Itoa(quota), "1000000")...)
-	nodes := serveAll(t, count, place, "--bans", "off") // the clients do not wait
-	for _, n := range nodes {
-		n.knows(k)
-	}
-	during := newSpent(quota, rules.CodeRateLimitExceeded)
-	server.Suspend()
-	atOnce(count, func(i int) {
-		for rejected := 0; rejected < 10; {
-			if !during.add(t, nodes[i].list(k.Key)) {
-				rejected++
-			}
-		}
-	})
-	for reset, allowed := range during.allowed {
-		if allowed > (count+1)*quota {
-			t.Errorf("minute until %d: %d requests on %d nodes without a database, quota %d", reset, allowed, count, quota)
-		}
-	}
-	server.Resume()
-	for _, n := range nodes {
-		eventually(t, "the node is ready, and all parts are healthy", func() bool {
-			return n.metric("petcat_limiter_silent") == 0
-		})
-	}
-	local := 0
-	for _, n := range nodes {
-		local -= n.local()
-	}
-	after := newSpent(quota, rules.CodeRateLimitExceeded)
-	atOnce(count, func(i int) {
-		for rejected := 0; rejected < 10; {
-			if !after.add(t, nodes[i].list(later.Key)) {
-				rejected++
-			}
-		}
-	})
-	for _, n := range nodes {
-		local += n.local()
-	}
-	after.wantExact(t, local)
 }

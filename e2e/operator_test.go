@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -71,26 +70,6 @@ func TestFailedStarts(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestConcurrentFirstUse: commands that create accounts concurrently, before there is a deployment,
-// create one deployment, and an id for each account.
-func TestConcurrentFirstUse(t *testing.T) {
-	t.Parallel()
-	onBothDatabases(t, func(t *testing.T, place string) {
-		const accounts = 5
-		atOnce(accounts, func(i int) {
-			for _, args := range [][]string{{"init"}, {"account", "create", fmt.Sprint("account ", i), "--plan", "free"}} {
-				if o := run(t, placed(place, args...)...); o.code != exitDone {
-					t.Errorf("petcat %q exited with %d: %s", args, o.code, o.stderr)
-				}
-			}
-		})
-		if list := petcat(t, place,
-			"account", "list"); strings.Count(list, "acct_") != accounts || !strings.Contains(list, fmt.Sprint("acct_", accounts)) {
-			t.Errorf("accounts:\n%s", list)
-		}
-	})
 }
 
 // TestUsage: the usage history, also as CSV, and the rejections match the responses, also after a restart.

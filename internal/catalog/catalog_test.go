@@ -179,18 +179,6 @@ func checkRepresentation(t rapid.TB, r *catalog.Representation, e catalog.Encodi
 	}
 }
 
-func TestEmptyList(t *testing.T) {
-	s := current(t, catalog.New("d"))
-	if s.Count() != 0 {
-		t.Errorf("count %d", s.Count())
-	}
-	for _, e := range encodings() {
-		if body := decoded(t, e, joined(s, e)); string(body) != "[]" {
-			t.Errorf("%s: %s", e, body)
-		}
-	}
-}
-
 func TestApplyIsIdempotent(t *testing.T) {
 	c := catalog.New("d")
 	batch := many(1, 5, 100)

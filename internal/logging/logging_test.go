@@ -222,15 +222,6 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-func BenchmarkAccess(b *testing.B) {
-	log := logging.New(&sink{err: errors.New("away")}, slog.LevelInfo, logging.JSON)
-	a := access()
-	b.ReportAllocs()
-	for b.Loop() {
-		log.Access(a)
-	}
-}
-
 // TestRejectedRequestsCannotFloodTheLog: the rejected requests of a key with a code, and those of all
 // strangers, get one line a second, with the number of the others.
 func TestRejectedRequestsCannotFloodTheLog(t *testing.T) {

@@ -150,16 +150,3 @@ func TestRotateKey(t *testing.T) {
 		s.rejected(400, "invalid_field", "POST", "/keys/key_2/rotate", `{"overlap":"`+overlap+`"}`)
 	}
 }
-
-// TestExtendExpiredKey: operators extend a key that has expired and was not replaced.
-func TestExtendExpiredKey(t *testing.T) {
-	t.Parallel()
-	s := start(t)
-	s.acme(`{"expires_at":"2027-03-14T13:00:00Z"}`)
-	s.clock.Advance(time.Hour)
-	wantEqual(t, "before", "expired", decode[key](t, s.get("/keys/key_1")).State)
-	for _, expiry := range []string{`"2027-03-15T00:00:00Z"`, `null`} {
-		extended := s.patch("/keys/key_1", `{"expires_at":`+expiry+`}`)
-		wantEqual(t, expiry, "active", decode[key](t, extended).State)
-	}
-}

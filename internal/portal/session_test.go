@@ -326,19 +326,3 @@ func TestRemoteWithoutTLS(t *testing.T) {
 		}
 	}
 }
-
-// TestUnstorableText: text that PostgreSQL cannot store is rejected before any query, in every path, query and
-// form.
-func TestUnstorableText(t *testing.T) {
-	s := start(t)
-	b := signIn(s, s.Account("acme"))
-	for _, bad := range []string{"%00", "%ff"} {
-		for _, page := range []string{"?x=", "usage?from=", "keys/key_1?x=", "keys/", "usage.json?x="} {
-			b.Get(page+bad).Want(http.StatusBadRequest, "not valid UTF-8")
-		}
-		for _, f := range (&Portal{}).forms() {
-			b.Do(http.MethodPost, strings.ReplaceAll(f.Path, "{key}", "key_1"), "label=a"+bad).
-				Want(http.StatusBadRequest, "not valid UTF-8")
-		}
-	}
-}

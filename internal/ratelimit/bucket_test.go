@@ -1,8 +1,6 @@
 package ratelimit_test
 
 import (
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,21 +46,4 @@ func TestBucketIsBounded(t *testing.T) {
 	wantEqual(t, "a key with its own count", 8, b.Take(5).Minute.Remaining())
 	c.Advance(time.Minute)
 	wantEqual(t, "the next minute", 9, b.Take(200_000).Minute.Remaining())
-}
-
-func TestBucketInParallel(t *testing.T) {
-	b := ratelimit.NewBucket[string](clocktest.NewManual(noon), 100, ratelimit.MaxAddresses)
-	var allowed atomic.Int64
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			for range 50 {
-				if !b.Take("a").Rejected {
-					allowed.Add(1)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	wantEqual(t, "allowed", 100, allowed.Load())
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -9,21 +8,6 @@ import (
 	"github.com/petcat-api/petcat/internal/clocktest"
 	"github.com/petcat-api/petcat/internal/pgtest"
 )
-
-// failingWriter is a log on a full disk.
-type failingWriter struct{}
-
-func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no room") }
-
-func TestLostLogWritesMetric(t *testing.T) {
-	t.Parallel()
-	n := startTestNode(t, func(o *Options) { *o = testOptions(t, o.Settings.Data, failingWriter{}) })
-	n.Log.Warn("lost")
-	n.Log.Flush()
-	if metric(t, n.metrics, "petcat_log_writes_lost_total") == 0 {
-		t.Error("the lost line is not counted")
-	}
-}
 
 func TestClockOffsetMetric(t *testing.T) {
 	t.Parallel()

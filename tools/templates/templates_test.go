@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -202,75 +200,6 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s and %s: %v; want the same: %t", c.before, c.after, err, c.same)
 		}
 	}
-}
-
-// TestProject: all templates of this project can be formatted, whatever their white space is.
-func TestProject(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 1))
-	count := 0
-	walk := func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(name) != ".html" {
-			return err
-		}
-		count++
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		parsed, err := parse(string(text))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			return nil
-		}
-		for range 2 {
-			once, err := Format(respaced(parsed, random))
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				return nil
-			}
-			twice, err := Format(once)
-			if err != nil || twice != once {
-				t.Errorf("%s: the second format differs (%v)", name, err)
-			}
-		}
-		return nil
-	}
-	if err := filepath.WalkDir("../../internal", walk); err != nil {
-		t.Fatal(err)
-	}
-	if count < 10 {
-		t.Errorf("%d templates were found", count)
-	}
-}
-
-// respaced returns a template with other white space that shows the same.
-func respaced(l *list, random *rand.Rand) string {
-	var b strings.Builder
-	for i, g := range l.gaps {
-		if g.mayBreak() && (g.space || random.IntN(2) == 0) {
-			b.WriteString([]string{" ", "\n", "\n\t\t", "\n\n"}[random.IntN(4)])
-		}
-		if i == len(l.nodes) {
-			break
-		}
-		switch n := l.nodes[i].(type) {
-		case *control:
-			for _, branch := range n.branches {
-				b.WriteString(branch.head)
-				b.WriteString(respaced(branch.body, random))
-			}
-			b.WriteString("{{end}}")
-		case *element:
-			b.WriteString(n.flatTag())
-			if n.body != nil {
-				b.WriteString(respaced(n.body, random))
-			}
-			b.WriteString(n.raw + n.endTag())
-		default:
-			b.WriteString(flat(n))
-		}
-	}
-	return b.String()
 }
 
 // TestRun: the command rewrites files, and with -check only lists those that would change.
