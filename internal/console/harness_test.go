@@ -36,7 +36,9 @@ type awaySessions struct {
 	away bool
 }
 
-func (s *awaySessions) FindSession(ctx context.Context, realm petcat.Realm, session petcat.TokenHash) (petcat.Session, error) {
+func (s *awaySessions) FindSession(
+	ctx context.Context, realm petcat.Realm, session petcat.TokenHash,
+) (petcat.Session, error) {
 	if s.away {
 		return petcat.Session{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
 	}
@@ -67,7 +69,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 			return []petcat.Node{{ID: "N1", Label: "web", Version: "1.2.3", State: "ready", Since: pagetest.Noon}}
 		},
 		LastBackup: func(context.Context) (any, error) {
-			return backup.Made{TakenAt: pagetest.Noon, Host: "box", File: "/backups/petcat-1", Size: 1_500_000, Seconds: 0.5}, nil
+			return backup.Made{TakenAt: pagetest.Noon, File: "/backups/petcat-1", Size: 1_500_000}, nil
 		},
 		URL:      "https://console.example.com",
 		Settings: []config.Value{{Flag: "--bans", Environment: "PETCAT_BANS", Value: "shadow", Origin: "flag --bans"}},

@@ -19,29 +19,48 @@ func TestUsage(t *testing.T) {
 	b.Get("accounts/acct_1/usage").Want(http.StatusOK, "No requests are recorded in this time.")
 	b.Get("keys/key_1").Want(http.StatusOK, "<dt>Last used</dt><dd>never</dd>")
 	b.Get("accounts/acct_1").Want(http.StatusOK, `<td>never</td><td class="low">never</td>`) // last used, expires
-	batch := petcat.UsageBatch{Node: "N1", Number: 1, SeenAt: pagetest.Noon, Keys: []petcat.KeyUse{{Key: k.ID, At: pagetest.Noon.Add(-7 * time.Minute)}}}
-	for i, at := range []time.Time{pagetest.Noon.Add(-10 * time.Minute), pagetest.Noon.Add(-5 * time.Hour), pagetest.Noon.Add(-3 * 24 * time.Hour)} {
+	batch := petcat.UsageBatch{
+		Node:   "N1",
+		Number: 1,
+		SeenAt: pagetest.Noon,
+		Keys:   []petcat.KeyUse{{Key: k.ID, At: pagetest.Noon.Add(-7 * time.Minute)}},
+	}
+	for i, ago := range []time.Duration{10 * time.Minute, 5 * time.Hour, 3 * 24 * time.Hour} {
 		batch.Counts = append(batch.Counts, petcat.UsageCount{
-			Account: a.ID, Hour: at.Unix() / 3600,
-			UsageCounts: petcat.UsageCounts{Requests: 1000 + int64(i), MinuteRejected: 7, DayRejected: 5, BanRejected: 3, Failed: 2, Bytes: 1_234_567},
+			Account: a.ID,
+			Hour:    pagetest.Noon.Add(-ago).Unix() / 3600,
+			UsageCounts: petcat.UsageCounts{
+				Requests:       1000 + int64(i),
+				MinuteRejected: 7,
+				DayRejected:    5,
+				BanRejected:    3,
+				Failed:         2,
+				Bytes:          1_234_567,
+			},
 		})
 	}
 	pagetest.Must(t, s.Store.AddUsage(t.Context(), batch))
 
-	b.Get(
-		"accounts/acct_1/usage").Want(http.StatusOK, "<strong>2,001</strong>", "14 Mar 2027, 11:00", "14 Mar 2027, 07:00", "2.5 MB").Lacks("11 Mar 2027, 00:00")
+	b.Get("accounts/acct_1/usage").
+		Want(http.StatusOK, "<strong>2,001</strong>", "14 Mar 2027, 11:00", "14 Mar 2027, 07:00", "2.5 MB").
+		Lacks("11 Mar 2027, 00:00")
 	b.Get("accounts/acct_1/usage?by=day").Want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00")
-	b.Get("accounts/acct_1/usage?by=day&from=2027-03-01&to=2027-03-12").Want(http.StatusOK, "<strong>1,002</strong>", `value="2027-03-12"`)
+	b.Get("accounts/acct_1/usage?by=day&from=2027-03-01&to=2027-03-12").
+		Want(http.StatusOK, "<strong>1,002</strong>", `value="2027-03-12"`)
 	for days, problem := range map[string]string{
-		"by=day&from=2027-03-12&to=2027-03-12": "From must be before to (got 2027-03-12T00:00:00Z and 2027-03-12T00:00:00Z).",
-		"by=day&from=yesterday":                `The first day must look like 2027-01-31 (got "yesterday").`,
-		"by=hour&from=2027-02-11":              "From must not be before 2027-02-12T00:00:00Z (got 2027-02-11T00:00:00Z), because earlier hours are no longer kept; days go back further.",
+		"by=day&from=2027-03-12&to=2027-03-12": "From must be before to " +
+			"(got 2027-03-12T00:00:00Z and 2027-03-12T00:00:00Z).",
+		"by=day&from=yesterday": `The first day must look like 2027-01-31 (got "yesterday").`,
+		"by=hour&from=2027-02-11": "From must not be before 2027-02-12T00:00:00Z (got 2027-02-11T00:00:00Z), " +
+			"because earlier hours are no longer kept; days go back further.",
 	} {
-		for _, path := range []string{"accounts/acct_1/usage?", "usage?", "accounts/acct_1/usage.csv?", "accounts/acct_1/usage.json?"} {
-			b.Get(path+days).Want(http.StatusBadRequest, problem)
+		b.Get("usage?"+days).Want(http.StatusBadRequest, problem)
+		for _, format := range []string{"", ".csv", ".json"} {
+			b.Get("accounts/acct_1/usage"+format+"?"+days).Want(http.StatusBadRequest, problem)
 		}
 	}
-	b.Get("usage?from=%3Cb%3E").Want(http.StatusBadRequest, `name="from" value="<b>"`) // nothing that was entered is lost
+	entered := `name="from" value="<b>"` // nothing is lost
+	b.Get("usage?from=%3Cb%3E").Want(http.StatusBadRequest, entered)
 	b.Get("accounts/acct_2/usage").Want(http.StatusNotFound)
 	b.Get("accounts/acct_1").Want(http.StatusOK, "14 Mar 2027, 11:53", "All usage, and CSV")
 	b.Get("keys/key_1").Want(http.StatusOK, "14 Mar 2027, 11:53")
@@ -54,10 +73,11 @@ func TestUsage(t *testing.T) {
 	}
 
 	hour := func(h int) int64 { return time.Date(2027, 3, 14, h, 0, 0, 0, time.UTC).Unix() }
-	b.Get(
-		"accounts/acct_1/usage.json?by=hour").Want(http.StatusOK, fmt.Sprintf(`{"from":%d,"periods":[[%d,1001,15,2],[%d,1000,15,2]],"step":3600,"to":%d}`,
-		hour(-12), hour(7), hour(11), pagetest.Noon.Unix()))
-	b.Get("usage.json?by=hour&from=2027-03-14&to=9999-12-31").Want(http.StatusOK, fmt.Sprintf(`"to":%d}`, pagetest.Noon.Unix()))
+	b.Get("accounts/acct_1/usage.json?by=hour").
+		Want(http.StatusOK, fmt.Sprintf(`{"from":%d,"periods":[[%d,1001,15,2],[%d,1000,15,2]],"step":3600,"to":%d}`,
+			hour(-12), hour(7), hour(11), pagetest.Noon.Unix()))
+	b.Get("usage.json?by=hour&from=2027-03-14&to=9999-12-31").
+		Want(http.StatusOK, fmt.Sprintf(`"to":%d}`, pagetest.Noon.Unix()))
 	b.Get("usage?by=day").Want(http.StatusOK, "Usage of all accounts")
 	if p := s.Browser().Get("accounts/acct_1/usage.csv"); strings.Contains(p.Text, "1002") {
 		t.Error("a stranger gets the usage of an account")
