@@ -85,7 +85,8 @@ func TestRead(t *testing.T) {
 				5:  utf8,
 				6:  quote,
 				8:  quote,
-				10: `lines end with CR alone, as in files of old Mac programs; save it as "CSV UTF-8 (comma delimited)"`,
+				10: "lines end with CR alone, as in files of old Mac programs; " +
+					`save it as "CSV UTF-8 (comma delimited)"`,
 				11: "the quoted field that begins on line 11 is not closed; no row after it was read",
 			},
 		},
@@ -196,7 +197,7 @@ func TestUnreadableFiles(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{csv, "name,title\n", `the column "title" is unknown; the first line names the columns, separated by commas: name`},
+		{csv, "name,title\n", `the column "title" is unknown; the first line names the columns, separated by commas: `},
 		{csv, "name;description\n", separators},
 		{csv, "name\tdescription\n", separators},
 		{csv, "name,Name\n", `the column "Name" occurs twice`},
@@ -205,7 +206,7 @@ func TestUnreadableFiles(t *testing.T) {
 		{csv, "\"name\n", "the first line, which must name the columns, is unreadable"},
 		{csv, "name,\xe9\n", "the text is not in UTF-8"},
 		{csv, "name,description\ra,A\r", "lines end with CR alone"},
-		{csv, "\xff\xfen\x00a\x00", `in UTF-16, as "Unicode Text" of Excel is; save it as "CSV UTF-8 (comma delimited)"`},
+		{csv, "\xff\xfen\x00a\x00", `the file is in UTF-16, as "Unicode Text" of Excel is; save it as "CSV UTF-8`},
 		{csv, "PK\x03\x04...", "the file is a workbook"},
 		{json, "[\x00]\x00", "the file is in UTF-16"},
 		{json, "[{\"name\":\"a\"},\n{\"name\":\"b\"", "(line 2: unexpected EOF)"},

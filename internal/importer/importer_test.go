@@ -62,7 +62,8 @@ func (s *service) imports(ctx context.Context, t *testing.T, text string) (creat
 		rejected = append(rejected, row.Line)
 	}
 	var answered atomic.Int64
-	more, err := importer.Run(ctx, importer.NewPlan(rows, s.list, importer.Mode{}).Rows, func(ctx context.Context, row importer.Row, key string) error {
+	plan := importer.NewPlan(rows, s.list, importer.Mode{})
+	more, err := importer.Run(ctx, plan.Rows, func(ctx context.Context, row importer.Row, key string) error {
 		err := s.send(ctx, row, key)
 		if err == nil {
 			answered.Add(1)
@@ -80,7 +81,7 @@ func (s *service) wantImport(t *testing.T, text string, created int, rejected ..
 	t.Helper()
 	gotCreated, gotRejected, err := s.imports(t.Context(), t, text)
 	if err != nil || gotCreated != created || !slices.Equal(gotRejected, rejected) {
-		t.Errorf("%d rows created, lines %v rejected, %v; want %d and %v", gotCreated, gotRejected, err, created, rejected)
+		t.Errorf("%d rows created, lines %v rejected, %v; want %d, %v", gotCreated, gotRejected, err, created, rejected)
 	}
 }
 
@@ -103,8 +104,9 @@ func TestImport(t *testing.T) {
 	s.wantImport(t, text, 998, badLines...)
 	s.wantImport(t, text, 0, badLines...)
 
-	s.list = slices.DeleteFunc(s.list, func(c client.Category) bool { return c.Name == "category 7" || c.Name == "twin" })
-	edited := strings.ReplaceAll(strings.Replace(text, "category 8,", "category eight,", 1), "bad,", "good,") + "twin,\n"
+	gone := func(c client.Category) bool { return c.Name == "category 7" || c.Name == "twin" }
+	s.list = slices.DeleteFunc(s.list, gone)
+	edited := strings.NewReplacer("category 8,", "category eight,", "bad,", "good,").Replace(text) + "twin,\n"
 	s.wantImport(t, edited, 1+3+1+1, badLines[1])
 	if len(s.list) != 998+3 {
 		t.Errorf("%d categories", len(s.list))
@@ -153,9 +155,15 @@ func TestImportInterrupted(t *testing.T) {
 
 // TestUpdate checks that rows with ids update their categories, and that missing rows without ids are created.
 func TestUpdate(t *testing.T) {
-	list := []client.Category{{ID: 1, Name: "dog", Description: "Loyal"}, {ID: 2, Name: "cat"}, {ID: 3, Name: "twin"}, {ID: 4, Name: "twin"}}
-	const text = "[{\"id\":1,\"name\":\"dog\"},{\"id\":2,\"name\":\"tomcat\",\"description\":\"Black\"},{\"id\":\"3\",\"name\":\"twin\",\"description\":null}," +
-		"{\"name\":\"twin\"},{\"name\":\"twin\"},{\"id\":2,\"name\":\"cat\"},{\"id\":9,\"name\":\"gone\"}]"
+	list := []client.Category{
+		{ID: 1, Name: "dog", Description: "Loyal"},
+		{ID: 2, Name: "cat"},
+		{ID: 3, Name: "twin"},
+		{ID: 4, Name: "twin"},
+	}
+	const text = `[{"id":1,"name":"dog"},{"id":2,"name":"tomcat","description":"Black"},` +
+		`{"id":"3","name":"twin","description":null},{"name":"twin"},{"name":"twin"},` +
+		`{"id":2,"name":"cat"},{"id":9,"name":"gone"}]`
 	rows, bad, err := importer.Read(strings.NewReader(text), importer.JSON, false)
 	if err != nil || len(bad) > 0 {
 		t.Fatal(bad, err)
@@ -168,22 +176,28 @@ func TestUpdate(t *testing.T) {
 		},
 		Bad: []importer.BadRow{
 			{Line: 1, Code: importer.CodeInvalidRow, Message: "element 6: the id 2 occurs twice"},
-			{Line: 1, Code: client.CodeNotFound, Message: "element 7: there is no category 9; omit the id to create one"},
+			{
+				Line:    1,
+				Code:    client.CodeNotFound,
+				Message: "element 7: there is no category 9; omit the id to create one",
+			},
 		},
 		Existing: 3,
 	}
 	if diff := cmp.Diff(want, plan); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	if plan := importer.NewPlan(rows, list, importer.Mode{}); len(plan.Rows) != 4 || len(plan.Bad) != 0 || plan.Existing != 3 {
+	plan = importer.NewPlan(rows, list, importer.Mode{})
+	if len(plan.Rows) != 4 || len(plan.Bad) != 0 || plan.Existing != 3 {
 		t.Errorf("plan without Update: %+v", plan)
 	}
 }
 
 func TestFinish(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 30, 0, time.UTC)
-	minute := client.WindowUsage{Window: "minute", Limit: 60, Remaining: 20, Reset: client.Timestamp{Time: now.Add(30 * time.Second)}}
-	day := client.WindowUsage{Window: "day", Limit: 1000, Remaining: 500, Reset: client.Timestamp{Time: now.Add(12*time.Hour - 30*time.Second)}}
+	in := func(d time.Duration) client.Timestamp { return client.Timestamp{Time: now.Add(d)} }
+	minute := client.WindowUsage{Window: "minute", Limit: 60, Remaining: 20, Reset: in(30 * time.Second)}
+	day := client.WindowUsage{Window: "day", Limit: 1000, Remaining: 500, Reset: in(12*time.Hour - 30*time.Second)}
 	for n, want := range map[int64]string{
 		0: "0s today", 20: "0s today", 21: "30s today", 80: "30s today", 81: "1m30s today", 500: "7m30s today",
 		501: "11h59m30s later", 1500: "11h59m30s later", 1501: "35h59m30s later",
@@ -194,7 +208,8 @@ func TestFinish(t *testing.T) {
 			t.Errorf("%d rows (-want +got):\n%s", n, diff)
 		}
 	}
-	if at, later := importer.Finish(1e6, []client.WindowUsage{{Window: "day", Limit: 5, Reset: client.Timestamp{Time: now}}}, now); !at.Equal(now) || later {
+	ended := client.WindowUsage{Window: "day", Limit: 5, Reset: in(0)}
+	if at, later := importer.Finish(1e6, []client.WindowUsage{ended}, now); !at.Equal(now) || later {
 		t.Error("an ended window delays the import")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -172,8 +173,10 @@ func (s *Service) LastAudit() (last petcat.AuditEntry) {
 // WantAudited checks the newest audit entry.
 func (s *Service) WantAudited(actor petcat.Actor, action, subject string) {
 	s.T.Helper()
-	if e := s.LastAudit(); e.Actor != actor || e.Action != action || e.Subject != subject {
-		s.T.Errorf("the last audit entry is %s %s %s, want %s %s %s", e.Actor, e.Action, e.Subject, actor, action, subject)
+	e := s.LastAudit()
+	got, want := []string{string(e.Actor), e.Action, e.Subject}, []string{string(actor), action, subject}
+	if !slices.Equal(got, want) {
+		s.T.Errorf("the last audit entry is %q, want %q", got, want)
 	}
 }
 
@@ -191,7 +194,8 @@ func (s *Service) Browser() *Browser {
 	Must(s.T, err)
 	transport := &http.Transport{}
 	s.T.Cleanup(transport.CloseIdleConnections)
-	return &Browser{s, &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Browser{s, &http.Client{Transport: transport, Jar: jar, CheckRedirect: stay}}
 }
 
 // SignIn returns a browser with a session of a subject.

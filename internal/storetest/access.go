@@ -40,7 +40,8 @@ func testAccess(t *testing.T, open Open) {
 	k, secret := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ReadOnly: true})
 	first := petcat.KeyAccess{Hash: secret.Hash, ID: k.ID, Account: a.ID, ReadOnly: true}
 	step("a new key", []petcat.KeyAccess{first}, nil, nil)
-	pro := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, petcat.EditPlan(subscription(t, "pro", 0, 0)))).Value
+	edit := petcat.EditPlan(subscription(t, "pro", 0, 0))
+	pro := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, edit)).Value
 	step("another plan", nil, []petcat.Account{pro}, nil)
 	f.change(t, k.ID, petcat.DisableKey)
 	disabled := first
@@ -57,7 +58,7 @@ func testAccess(t *testing.T, open Open) {
 	first.ExpiresAt = noon.Add(time.Hour)
 	step("a rotated key", []petcat.KeyAccess{second, first}, nil, nil)
 
-	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute), EarlyRetries: 31}
+	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,10 @@ func testAccess(t *testing.T, open Open) {
 
 	all := changes(t, server, 0)
 	wantEqual(t, "all changes", petcat.AccessChange{
-		Revision: seen, Keys: []petcat.KeyAccess{first, second}, Accounts: []petcat.Account{closed}, Bans: []petcat.Ban{lifted},
+		Revision: seen,
+		Keys:     []petcat.KeyAccess{first, second},
+		Accounts: []petcat.Account{closed},
+		Bans:     []petcat.Ban{lifted},
 	}, all)
 	keys := collect(t, func(fn func(petcat.KeyAccess) error) error { return server.EachKeyAccess(t.Context(), fn) })
 	wantEqual(t, "all keys", 2, len(keys))
@@ -85,7 +89,8 @@ func testAccess(t *testing.T, open Open) {
 	bans := collect(t, func(fn func(petcat.Ban) error) error { return server.EachBan(t.Context(), fn) })
 	wantEqual(t, "all bans", []petcat.Ban{lifted}, bans)
 	enough := errors.New("enough")
-	if err := server.EachKeyAccess(t.Context(), func(petcat.KeyAccess) error { return enough }); !errors.Is(err, enough) {
+	stop := func(petcat.KeyAccess) error { return enough }
+	if err := server.EachKeyAccess(t.Context(), stop); !errors.Is(err, enough) {
 		t.Errorf("got %v, want the error of the function", err)
 	}
 }

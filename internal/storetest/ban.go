@@ -20,8 +20,15 @@ func testBans(t *testing.T, open Open) {
 	second, _ := f.key(t, a.ID, 2)
 	ban := func(k petcat.KeyID, level int, shadow bool) petcat.Ban {
 		t.Helper()
-		now := f.now()
-		b := petcat.Ban{Key: k, Account: a.ID, Level: level, StartedAt: now, EndsAt: now.Add(petcat.BanDuration(level)), EarlyRetries: 31, Shadow: shadow}
+		b := petcat.Ban{
+			Key:          k,
+			Account:      a.ID,
+			Level:        level,
+			StartedAt:    f.now(),
+			EndsAt:       f.now().Add(petcat.BanDuration(level)),
+			EarlyRetries: 31,
+			Shadow:       shadow,
+		}
 		if err := f.SaveBan(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +37,7 @@ func testBans(t *testing.T, open Open) {
 	wantEqual(t, "bans of an empty store", 0, len(f.bans(t)))
 	_, err := f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
-	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{Key: 99, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon}), petcat.CodeNotFound)
+	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{Key: 99, Account: a.ID, Level: 1}), petcat.CodeNotFound)
 
 	shadow := ban(second.ID, 1, true)
 	_, err = f.FindBan(t.Context(), first.ID) // the key before has none
@@ -56,8 +63,8 @@ func testBans(t *testing.T, open Open) {
 	entries := len(f.audit(t))
 	again := last
 	again.LiftedAt, again.LiftedBy = time.Time{}, ""
-	for _, started := range []time.Time{again.StartedAt, again.StartedAt.Add(time.Microsecond), again.StartedAt.Add(-time.Second)} {
-		again.StartedAt = started
+	for _, later := range []time.Duration{0, time.Microsecond, -time.Second} {
+		again.StartedAt = last.StartedAt.Add(later)
 		if err := f.SaveBan(t.Context(), again); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +80,8 @@ func testInheritedBan(t *testing.T, open Open) {
 	a := f.account(t, "zoo")
 	k, _ := f.key(t, a.ID, 1)
 	clean, _ := f.key(t, a.ID, 2)
-	b := petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: f.now(), EndsAt: f.now().Add(petcat.BanDuration(3)), EarlyRetries: 31}
+	ends := f.now().Add(petcat.BanDuration(3))
+	b := petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: f.now(), EndsAt: ends, EarlyRetries: 31}
 	if err := f.SaveBan(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

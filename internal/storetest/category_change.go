@@ -24,7 +24,8 @@ func patch(t *testing.T, name, description *string, removeDescription bool) petc
 // create creates a category of account 1.
 func (f *fixture) create(t *testing.T, name string, description *string) petcat.Category {
 	t.Helper()
-	return must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, description)})).Category
+	create := petcat.CreateCategory{Account: 1, New: category(t, name, description)}
+	return must(f.CreateCategory(t.Context(), create)).Category
 }
 
 func (f *fixture) update(t *testing.T, u petcat.UpdateCategory) petcat.Category {
@@ -66,7 +67,8 @@ func testPatches(t *testing.T, open Open) {
 			made := f.create(t, "Dogs", c.before)
 			before := f.byID(t)
 			want := petcat.Category{ID: made.ID, Name: c.newName, Description: c.after}
-			wantEqual(t, "the result", want, f.update(t, petcat.UpdateCategory{ID: made.ID, Account: 1, Patch: c.patch}))
+			got := f.update(t, petcat.UpdateCategory{ID: made.ID, Account: 1, Patch: c.patch})
+			wantEqual(t, "the result", want, got)
 			after := f.byID(t)
 			wantEqual(t, "the stored category", want, after[made.ID].Category)
 			wantEqual(t, "same revision", c.keepsItsRevision, after[made.ID].Revision == before[made.ID].Revision)
@@ -146,12 +148,14 @@ func testExpected(t *testing.T, open Open) {
 				}
 				next := strconv.Itoa(n + 1)
 				p, _ := petcat.ParseCategoryPatch(&next, nil, false)
-				changed, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 1, Patch: p, Expected: &seen})
+				increment := petcat.UpdateCategory{ID: c.ID, Account: 1, Patch: p, Expected: &seen}
+				changed, err := f.UpdateCategory(t.Context(), increment)
 				switch petcat.CodeOf(err) {
 				case "":
 					seen, done = changed, done+1
 				case petcat.CodePreconditionFailed:
-					seen, err = f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 1}) // reads the category
+					read := petcat.UpdateCategory{ID: c.ID, Account: 1} // changes nothing
+					seen, err = f.UpdateCategory(t.Context(), read)
 					if err != nil {
 						t.Error(err)
 						return
@@ -166,10 +170,10 @@ func testExpected(t *testing.T, open Open) {
 	all.Wait()
 	now := f.byID(t)[c.ID].Category
 	wantEqual(t, "the count", strconv.Itoa(clients*each), now.Name)
-	wantCode(t, f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1, Expected: &c}), petcat.CodePreconditionFailed)
-	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1, Expected: &now}); err != nil {
-		t.Error(err)
-	}
+	remove := petcat.DeleteCategory{ID: c.ID, Account: 1, Expected: &c}
+	wantCode(t, f.DeleteCategory(t.Context(), remove), petcat.CodePreconditionFailed)
+	remove.Expected = &now
+	wantCode(t, f.DeleteCategory(t.Context(), remove), "")
 }
 
 func testReplayOfChanged(t *testing.T, open Open) {
@@ -195,7 +199,8 @@ func testChangesHandedOver(t *testing.T, open OpenOwn) {
 	f, handed := startHandingOver(t, open)
 	c, name := f.create(t, "Dogs", nil), "Cats"
 	f.update(t, petcat.UpdateCategory{ID: c.ID, Account: 1, Patch: patch(t, &name, nil, false)})
-	_, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: c.ID, Account: 2, Patch: patch(t, &name, nil, true)})
+	theirs := petcat.UpdateCategory{ID: c.ID, Account: 2, Patch: patch(t, &name, nil, true)}
+	_, err := f.UpdateCategory(t.Context(), theirs)
 	wantCode(t, err, petcat.CodeForbidden)
 	if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: c.ID, Account: 1}); err != nil {
 		t.Fatal(err)
@@ -261,7 +266,9 @@ func testOperatorChanges(t *testing.T, open Open) {
 	_, err = f.FindCategory(t.Context(), theirs.Category.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 	wantEqual(t, "audit entries", []string{
-		`operator ada category.create category_1 {"name":"Dogs"}`, `operator ada category.update category_2 {"from":"Cats","name":"Kittens"}`,
-		`operator ada category.delete category_1 {"name":"Dogs"}`, `operator ada category.delete category_2 {"name":"Kittens"}`,
+		`operator ada category.create category_1 {"name":"Dogs"}`,
+		`operator ada category.update category_2 {"from":"Cats","name":"Kittens"}`,
+		`operator ada category.delete category_1 {"name":"Dogs"}`,
+		`operator ada category.delete category_2 {"name":"Kittens"}`,
 	}, f.auditLines(t)[1:])
 }

@@ -75,7 +75,8 @@ func testPlanRequests(t *testing.T, open Open) {
 	wantEqual(t, "audit entries", []string{
 		`customer acct_1 plan_request.create acct_1 {"note":"we grow\n","plan":"pro","request":1}`,
 		`cli:ada plan_request.approved acct_1 {"plan":"pro","request":1}`,
-		`cli:ada account.set_plan acct_1 {"from":"free","max_bytes":20971520,"max_categories":100000,"per_day":10000,"per_minute":300,"plan":"pro"}`,
+		`cli:ada account.set_plan acct_1 {"from":"free","max_bytes":20971520,"max_categories":100000,` +
+			`"per_day":10000,"per_minute":300,"plan":"pro"}`,
 	}, lines[2:5])
 	wantEqual(t, "audit entries of the closed account", []string{
 		`cli:ada plan_request.declined acct_2 {"plan":"pro","request":3}`,

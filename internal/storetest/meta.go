@@ -27,7 +27,8 @@ func testMeta(t *testing.T, open Open) {
 			return err
 		}
 		fresh := read(petcat.Staging)
-		wantEqual(t, "fresh data", store.Meta{Environment: petcat.Staging, Dataset: fresh.Dataset, Created: true}, fresh)
+		want := store.Meta{Environment: petcat.Staging, Dataset: fresh.Dataset, Created: true}
+		wantEqual(t, "fresh data", want, fresh)
 		wantEqual(t, "another name", true, fresh.Dataset != data.Dataset)
 		fresh.Created = false
 		wantEqual(t, "the data later", fresh, read(""))

@@ -13,7 +13,16 @@ func testRunningNodes(t *testing.T, open Open) {
 	other := f.another(t)
 	beat := func(s *store.Store, id, label, state string) []petcat.Node {
 		t.Helper()
-		return must(s.Heartbeat(t.Context(), petcat.Node{ID: id, Label: label, Version: "1.2.3", Host: "h", AdminURL: "http://a", ConsoleURL: "https://c", PublicURL: "https://p", State: state}))
+		return must(s.Heartbeat(t.Context(), petcat.Node{
+			ID:         id,
+			Label:      label,
+			Version:    "1.2.3",
+			Host:       "h",
+			AdminURL:   "http://a",
+			ConsoleURL: "https://c",
+			PublicURL:  "https://p",
+			State:      state,
+		}))
 	}
 	want := func(what string, got []petcat.Node, labels ...string) {
 		t.Helper()
@@ -26,7 +35,8 @@ func testRunningNodes(t *testing.T, open Open) {
 	// age makes the row of a node older.
 	age := func(id string, by time.Duration) {
 		t.Helper()
-		f.run(t, `UPDATE nodes SET seen_at = seen_at - $1, since_at = since_at - $1 WHERE id = $2`, by.Milliseconds(), id)
+		const older = `UPDATE nodes SET seen_at = seen_at - $1, since_at = since_at - $1 WHERE id = $2`
+		f.run(t, older, by.Milliseconds(), id)
 	}
 	want("the first node", beat(f.Store, "a", "web", "starting"), "web")
 	want("another node", beat(other, "b", "db", "ready"), "db", "web")
@@ -37,8 +47,8 @@ func testRunningNodes(t *testing.T, open Open) {
 	before := beat(f.Store, "a", "web", "starting")[1]
 	after := beat(f.Store, "a", "web", "ready")[1]
 	wantEqual(t, "the version", "1.2.3", after.Version)
-	wantEqual(t,
-		"host and URLs", []string{"h", "http://a", "https://c", "https://p"}, []string{after.Host, after.AdminURL, after.ConsoleURL, after.PublicURL})
+	places := []string{after.Host, after.AdminURL, after.ConsoleURL, after.PublicURL}
+	wantEqual(t, "host and URLs", []string{"h", "http://a", "https://c", "https://p"}, places)
 	wantEqual(t, "the state", "ready", after.State)
 	if d := after.Since.Sub(before.Since); d < 10*time.Second {
 		t.Errorf("the state changed after %s, want at least 10 s", d)

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -12,31 +11,34 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// once creates a resource with an idempotency key. It returns the resource, such as a petcat.Pet.
-type once func(*testing.T, *store.Store, petcat.AccountID, petcat.IdempotencyKey) (created any, replayed bool, err error)
+// once creates a resource of an account with an idempotency key. It returns the resource, such as a petcat.Pet.
+type once func(s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (created any, replayed bool, err error)
 
 // onces are the creates of all operations, with category 1 and pet 1.
 func onces(t *testing.T) map[string]once {
 	t.Helper()
 	pet := func(name string) once {
-		return func(t *testing.T, s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
-			t.Helper()
-			c, err := s.CreatePet(t.Context(), petcat.CreatePet{Account: of, New: newPet(t, name, 1), IdempotencyKey: key})
+		return func(s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+			pet := petcat.CreatePet{Account: of, New: newPet(t, name, 1), IdempotencyKey: key}
+			c, err := s.CreatePet(t.Context(), pet)
 			return c.Pet, c.Replayed, err
 		}
 	}
 	order := func(quantity int64) once {
-		return func(t *testing.T, s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
-			t.Helper()
-			c, err := s.CreateOrder(t.Context(), petcat.CreateOrder{Account: of, New: newOrder(t, 1, quantity), IdempotencyKey: key})
+		return func(s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+			order := petcat.CreateOrder{Account: of, New: newOrder(t, 1, quantity), IdempotencyKey: key}
+			c, err := s.CreateOrder(t.Context(), order)
 			return c.Order, c.Replayed, err
 		}
 	}
 	return map[string]once{
-		"a pet": pet("Rex"), "another pet": pet("Max"), "an order": order(1), "another order": order(2),
-		"a category": func(t *testing.T, s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
-			t.Helper()
-			c, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: of, New: category(t, "Rex", nil), IdempotencyKey: key})
+		"a pet":         pet("Rex"),
+		"another pet":   pet("Max"),
+		"an order":      order(1),
+		"another order": order(2),
+		"a category": func(s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
+			create := petcat.CreateCategory{Account: of, New: category(t, "Rex", nil), IdempotencyKey: key}
+			c, err := s.CreateCategory(t.Context(), create)
 			return c.Category, c.Replayed, err
 		},
 	}
@@ -48,11 +50,11 @@ func testOnce(t *testing.T, open Open) {
 		t.Run(name, func(t *testing.T) {
 			f := start(t, open)
 			f.stock(t, 1)
-			first, replayed, err := create(t, f.Store, 1, "k")
+			first, replayed, err := create(f.Store, 1, "k")
 			wantEqual(t, "replayed", false, must(replayed, err))
 			repeat := func(s *store.Store) {
 				t.Helper()
-				again, replayed, err := create(t, s, 1, "k")
+				again, replayed, err := create(s, 1, "k")
 				wantEqual(t, "replayed", true, must(replayed, err))
 				wantEqual(t, "the replay", first, again)
 			}
@@ -60,7 +62,7 @@ func testOnce(t *testing.T, open Open) {
 			repeat(f.another(t))
 			for other, another := range onces(t) {
 				if other != name {
-					_, _, err := another(t, f.Store, 1, "k")
+					_, _, err := another(f.Store, 1, "k")
 					wantCode(t, err, petcat.CodeIdempotencyKeyReused)
 				}
 			}
@@ -68,7 +70,7 @@ func testOnce(t *testing.T, open Open) {
 				account petcat.AccountID
 				key     petcat.IdempotencyKey
 			}{{2, "k"}, {1, "K"}, {1, ""}, {1, ""}} {
-				_, replayed, err := create(t, f.Store, fresh.account, fresh.key)
+				_, replayed, err := create(f.Store, fresh.account, fresh.key)
 				wantEqual(t, "replayed", false, must(replayed, err))
 			}
 			f.age(t, petcat.IdempotencyRetention-time.Hour)
@@ -76,23 +78,11 @@ func testOnce(t *testing.T, open Open) {
 			repeat(f.Store)
 			f.age(t, time.Hour)
 			f.clean(t)
-			first, replayed, err = create(t, f.Store, 1, "k")
+			first, replayed, err = create(f.Store, 1, "k")
 			wantEqual(t, "replayed after 24 hours", false, must(replayed, err))
 			repeat(f.Store)
 		})
 		t.Run(name+", 16 times concurrently", func(t *testing.T) { testOnceInParallel(t, open, create) })
-	}
-	t.Run("all operations concurrently", func(t *testing.T) { testOneKeyInParallel(t, open) })
-}
-
-// persist retries a create like a client.
-func (o once) persist(t *testing.T, s *store.Store, key petcat.IdempotencyKey) (created any, replayed bool, err error) {
-	t.Helper()
-	for {
-		if created, replayed, err = o(t, s, 1, key); petcat.CodeOf(err) != petcat.CodeIdempotencyInProgress {
-			return created, replayed, err
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -106,7 +96,10 @@ func testOnceInParallel(t *testing.T, open Open, create once) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
-			created, replayed, err := create.persist(t, stores[i%2], "k")
+			created, replayed, err := create(stores[i%2], 1, "k")
+			for petcat.CodeOf(err) == petcat.CodeIdempotencyInProgress { // a client retries
+				created, replayed, err = create(stores[i%2], 1, "k")
+			}
 			if err != nil {
 				t.Errorf("create: %v", err)
 			}
@@ -121,34 +114,6 @@ func testOnceInParallel(t *testing.T, open Open, create once) {
 	all.Wait()
 	wantEqual(t, "responses that were not replayed", int64(1), fresh.Load())
 	wantEqual(t, "created resources", 1, len(seen))
-}
-
-// testOneKeyInParallel: of concurrent requests with one key, one succeeds.
-func testOneKeyInParallel(t *testing.T, open Open) {
-	f := start(t, open)
-	f.stock(t, 1)
-	stores := []*store.Store{f.Store, f.another(t)}
-	for round := range 10 {
-		key := petcat.IdempotencyKey(fmt.Sprint("k", round))
-		var carriedOut atomic.Int64
-		var all sync.WaitGroup
-		i := 0
-		for name, create := range onces(t) {
-			s := stores[i%2]
-			i++
-			all.Go(func() {
-				_, replayed, err := create.persist(t, s, key)
-				switch {
-				case err == nil && !replayed:
-					carriedOut.Add(1)
-				case petcat.CodeOf(err) != petcat.CodeIdempotencyKeyReused:
-					t.Errorf("%s: replayed %v, %v", name, replayed, err)
-				}
-			})
-		}
-		all.Wait()
-		wantEqual(t, "successful requests", int64(1), carriedOut.Load())
-	}
 }
 
 // testManagedOnce: a failed change does not use up its idempotency key, which is forgotten after 24 hours.
@@ -182,7 +147,8 @@ func testOnceOfOperators(t *testing.T, open Open) {
 	first := create("operator ada", "Dogs")
 	second := create("operator bob", "Cats")
 	wantEqual(t, "replayed", false, first.Replayed || second.Replayed)
-	wantEqual(t, "the retry", petcat.CreatedCategory{Category: first.Category, Replayed: true}, create("operator ada", "Dogs"))
+	retry := petcat.CreatedCategory{Category: first.Category, Replayed: true}
+	wantEqual(t, "the retry", retry, create("operator ada", "Dogs"))
 	by := petcat.Author{Actor: "token ci", Key: "k", Request: "account zoo"}
 	must(f.CreateAccount(t.Context(), by, "zoo", subscription(t, "free", 0, 0)))
 	wantEqual(t, "audit entries", 3, len(f.audit(t)))
@@ -339,9 +305,9 @@ func manageds() map[string]managed {
 	}
 }
 
-// testManagedOnceAll: a change is made only with its audit entry. With an idempotency key it is made once. A retry returns the resource
-// and writes nothing, another request with the key is an error, and another actor may use the same
-// key.
+// testManagedOnceAll: a change is made only with its audit entry. With an idempotency key it is made once. A
+// retry returns the resource and writes nothing, another request with the key is an error, and another actor
+// may use the same key.
 func testManagedOnceAll(t *testing.T, open Open) {
 	for name, change := range manageds() {
 		t.Run(name, func(t *testing.T) {

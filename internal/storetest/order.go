@@ -64,11 +64,14 @@ func testOwnOrders(t *testing.T, open Open) {
 func testOrdersOfNoPet(t *testing.T, open Open) {
 	f := start(t, open)
 	f.stock(t, 1)
+	create := petcat.CreateOrder{Account: 1, IdempotencyKey: "k"}
 	for _, pet := range []petcat.PetID{2, 0, -1, 1 << 60} {
-		_, err := f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 1, New: newOrder(t, pet, 1), IdempotencyKey: "k"})
+		create.New = newOrder(t, pet, 1)
+		_, err := f.CreateOrder(t.Context(), create)
 		wantCode(t, err, petcat.CodeInvalidField)
 	}
-	created := must(f.CreateOrder(t.Context(), petcat.CreateOrder{Account: 1, New: newOrder(t, 1, 1), IdempotencyKey: "k"}))
+	create.New = newOrder(t, 1, 1)
+	created := must(f.CreateOrder(t.Context(), create))
 	wantEqual(t, "the first order", petcat.CreatedOrder{Order: petcat.Order{ID: 1, Pet: 1, Quantity: 1}}, created)
 }
 

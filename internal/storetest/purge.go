@@ -191,7 +191,8 @@ func testPurgeDuringCreates(t *testing.T, open Open) {
 		all.Go(func() {
 			s := stores[client%2]
 			for range each {
-				c, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "more", nil)})
+				more := petcat.CreateCategory{Account: 1, New: category(t, "more", nil)}
+				c, err := s.CreateCategory(t.Context(), more)
 				if err != nil {
 					t.Error(err)
 					return
@@ -231,6 +232,7 @@ func testPurgeDuringCreates(t *testing.T, open Open) {
 			t.Errorf("pet %d is left, from before the purge, which began after %d", id, began.LastPet)
 		}
 	}
-	wantEqual(t, "purged and left categories", 1+len(created.Categories), int(purged.Value.Categories)+len(left.Categories))
-	wantEqual(t, "purged and left pets", len(created.Pets), int(purged.Value.Pets)+len(left.Pets))
+	gone := purged.Value
+	wantEqual(t, "purged and left categories", 1+len(created.Categories), int(gone.Categories)+len(left.Categories))
+	wantEqual(t, "purged and left pets", len(created.Pets), int(gone.Pets)+len(left.Pets))
 }

@@ -29,7 +29,8 @@ func testRolledBack(t *testing.T, open Open) {
 						if _, err := tx.CreateAccount(operator, "lost", free); err != nil {
 							return err
 						}
-						if _, err := tx.Exec(`UPDATE accounts SET name = 'renamed' WHERE id = $1`, int64(zoo.ID)); err != nil {
+						const rename = `UPDATE accounts SET name = 'renamed' WHERE id = $1`
+						if err := tx.Run(rename, int64(zoo.ID)); err != nil {
 							return err
 						}
 						return rejection

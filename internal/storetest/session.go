@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -105,7 +106,10 @@ func testSessions(t *testing.T, open Open) {
 		must(f.CloseAccount(t.Context(), petcat.By(operator), f.of.Account))
 		f.wantSession(token(1), petcat.CodeNotFound)
 		f.wantNoLink(token(2))
-		for id, want := range map[petcat.AccountID]petcat.Code{f.of.Account: petcat.CodeConflict, 99: petcat.CodeNotFound} {
+		for id, want := range map[petcat.AccountID]petcat.Code{
+			f.of.Account: petcat.CodeConflict,
+			99:           petcat.CodeNotFound,
+		} {
 			_, err := f.CreateLink(t.Context(), petcat.By(operator), petcat.Subject{Account: id}, token(3))
 			wantCode(t, err, want)
 		}
@@ -146,9 +150,9 @@ func testLinks(f signInFixture) {
 	f.wantSession(token(2), "")
 
 	actor, name, realm := string(f.of.Actor()), f.of.String(), string(f.of.Realm())
-	wantEqual(f.t, "audit entries", []string{
-		"cli:ada " + realm + ".link " + name + " {}", actor + " " + realm + ".sign_in " + name + " {}", "cli:ada " + realm + ".link " + name + " {}",
-	}, f.auditLines(f.t)[1:])
+	link := "cli:ada " + realm + ".link " + name + " {}"
+	signIn := actor + " " + realm + ".sign_in " + name + " {}"
+	wantEqual(f.t, "audit entries", []string{link, signIn, link}, f.auditLines(f.t)[1:])
 }
 
 func testConcurrentSignIns(f signInFixture) {
@@ -217,8 +221,8 @@ func testSignOut(f signInFixture) {
 	f.wantSession(token(2), petcat.CodeNotFound)
 	f.wantSession(token(3), petcat.CodeNotFound)
 	lines := f.auditLines(f.t)
-	wantEqual(f.t,
-		"the last audit entry", string(f.of.Actor())+" "+string(f.of.Realm())+".sign_out "+f.of.String()+` {"sessions":2}`, lines[len(lines)-1])
+	last := fmt.Sprintf(`%s %s.sign_out %s {"sessions":2}`, f.of.Actor(), f.of.Realm(), f.of)
+	wantEqual(f.t, "the last audit entry", last, lines[len(lines)-1])
 
 	// A retry ends no session that was started since.
 	by := petcat.Author{Actor: f.of.Actor(), Key: "k", Request: "sign out"}

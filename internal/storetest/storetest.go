@@ -192,7 +192,8 @@ func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Sub
 
 func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	t.Helper()
-	return must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), subscription(t, "free", 0, 0))).Value
+	free := subscription(t, "free", 0, 0)
+	return must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(name), free)).Value
 }
 
 // generator makes keys; the seed makes them repeatable.
@@ -209,7 +210,9 @@ func (f *fixture) key(t *testing.T, a petcat.AccountID, seed uint64) (petcat.Key
 }
 
 // keyOn creates a key on terms, with its own label.
-func (f *fixture) keyOn(t *testing.T, a petcat.AccountID, seed uint64, terms petcat.KeyTerms) (petcat.Key, petcat.GeneratedKey) {
+func (f *fixture) keyOn(
+	t *testing.T, a petcat.AccountID, seed uint64, terms petcat.KeyTerms,
+) (petcat.Key, petcat.GeneratedKey) {
 	t.Helper()
 	terms.Label = fmt.Sprintf("key %d", seed)
 	n, _, err := generator(seed).NewKey(a, terms)

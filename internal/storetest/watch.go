@@ -148,7 +148,9 @@ func (db watchedDB) Read(ctx context.Context, doing string, fn func(store.Querie
 	return db.DB.Read(ctx, doing, func(q store.Querier) error { return fn(watchedQuerier{q, db.watch}) })
 }
 
-func (db watchedDB) Each(ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any) error {
+func (db watchedDB) Each(
+	ctx context.Context, doing string, row func(store.Scan) error, query string, args ...any,
+) error {
 	err := db.DB.Read(ctx, "explain", func(q store.Querier) error { return db.watch.see(q, query, args) })
 	if err != nil {
 		return err
