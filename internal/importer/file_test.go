@@ -79,12 +79,12 @@ func TestRead(t *testing.T) {
 			},
 			rows: []importer.Row{{Line: 7, Name: "f", Description: "F"}},
 			bad: map[int]string{
-				2:  "the first line has 2 fields, this row has 3",
-				3:  "the first line has 2 fields, this row has 1",
-				4:  quote,
-				5:  utf8,
-				6:  quote,
-				8:  quote,
+				2: "the first line has 2 fields, this row has 3",
+				3: "the first line has 2 fields, this row has 1",
+				4: quote,
+				5: utf8,
+				6: quote,
+				8: quote,
 				10: "lines end with CR alone, as in files of old Mac programs; " +
 					`save it as "CSV UTF-8 (comma delimited)"`,
 				11: "the quoted field that begins on line 11 is not closed; no row after it was read",
