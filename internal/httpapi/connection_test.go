@@ -69,7 +69,7 @@ func (e edge) dial(t *testing.T) net.Conn {
 	now := clocktest.NewManual(noon)
 	handler := httpapi.New(httpapi.Options{
 		Catalog: e.catalog, Store: e, Keyring: e, Limiter: e,
-		Door: ratelimit.NewDoor[clientnet.Net](now, 600, ratelimit.NewLookups(64, 64)), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
+		Door: ratelimit.NewDoor[clientnet.Net](now, 600, ratelimit.NewLookups(64)), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
 		Clock: now, Logger: slog.New(slog.DiscardHandler),
 		Observe: func(*httpapi.Record) {}, Charged: func(petcat.AccountID, int64) {},
 	})

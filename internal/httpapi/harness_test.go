@@ -85,7 +85,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	s.store.OnAccessChange(s.keyring.Poll)
 	o := httpapi.Options{
 		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
-		Door: ratelimit.NewDoor[clientnet.Net](s.clock, 600, ratelimit.NewLookups(64, 64)), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
+		Door: ratelimit.NewDoor[clientnet.Net](s.clock, 600, ratelimit.NewLookups(64)), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
 		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe, Charged: func(petcat.AccountID, int64) {},
 	}
 	for _, f := range change {

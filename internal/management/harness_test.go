@@ -80,7 +80,7 @@ func (s *service) serve(st management.Store) http.Handler {
 		CustomerLink: func(token petcat.Secret) string {
 			return "https://api.example.com/account#" + token.Reveal()
 		},
-		Door:   ratelimit.NewDoor[clientnet.Net](s.clock, failuresPerMinute, ratelimit.NewLookups(64, 64)),
+		Door:   ratelimit.NewDoor[clientnet.Net](s.clock, failuresPerMinute, ratelimit.NewLookups(64)),
 		Clock:  s.clock,
 		Logger: slog.New(slog.NewTextHandler(&s.said, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})

@@ -101,7 +101,7 @@ const Deployment = "d1"
 
 // Options returns the options of a site.
 func (s *Service) Options() pages.Options {
-	lookups := ratelimit.NewLookups(64, 64)
+	lookups := ratelimit.NewLookups(64)
 	return pages.Options{
 		Sessions:    s.Store,
 		Keys:        s.Store,

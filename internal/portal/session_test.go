@@ -202,7 +202,7 @@ func TestDisconnectedWhileWaiting(t *testing.T) {
 	slow := slowSessions{begun: make(chan struct{}), end: make(chan struct{})}
 	s := start(t, func(o *Options) {
 		o.Sessions = slow
-		o.Cookies = ratelimit.NewDoor[clientnet.Net](o.Clock, pagetest.StrangersPerMinute, ratelimit.NewLookups(1, 1))
+		o.Cookies = ratelimit.NewDoor[clientnet.Net](o.Clock, pagetest.StrangersPerMinute, ratelimit.NewLookups(1))
 		site = New(*o)
 	})
 	send := func(ctx context.Context) int {

@@ -2,10 +2,7 @@ package ratelimit
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
 
-	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clock"
 )
 
@@ -19,7 +16,8 @@ import (
 //  4. The table of addresses is bounded; addresses beyond it share one count.
 //  5. A limited number of credentials is looked up at a time; the others wait in order. Addresses
 //     that have reached their limit have few places of their own, so a flood of well-formed wrong
-//     credentials delays only such addresses.
+//     credentials delays only such addresses. None is rejected because others wait: the listener's
+//     limit of connections bounds how many there are.
 //
 // Use [NewDoor].
 type Door[K comparable] struct {
@@ -43,18 +41,12 @@ func (d *Door[K]) State(from K) BucketDecision { return d.failures.Peek(from) }
 func (d *Door[K]) Fail(from K) BucketDecision { return d.failures.Take(from) }
 
 // LookUp calls find, which looks up a well-formed credential, when it has a place, and returns its
-// error. If too many wait, it returns a [petcat.Error] at once, with
-// [petcat.CodeTooManyFailedAttempts] if the address has reached its limit, and otherwise with
-// [petcat.CodeServiceUnavailable]. It also returns if ctx ends before find is called.
+// error. It also returns if ctx ends before find is called.
 func (d *Door[K]) LookUp(ctx context.Context, from K, find func() error) error {
-	failed := d.State(from)
-	if failed.Minute.Remaining() > 0 {
-		return d.lookups.usual.call(ctx, find, petcat.Errorf(petcat.CodeServiceUnavailable,
-			"too many credentials are being checked; retry in a second").After(time.Second))
+	if d.State(from).Minute.Remaining() > 0 {
+		return d.lookups.usual.call(ctx, find)
 	}
-	wait := time.Duration(retryAfter(failed.Now, failed.Minute.Reset)) * time.Second
-	return d.lookups.suspect.call(ctx, find, petcat.Errorf(petcat.CodeTooManyFailedAttempts,
-		"too many attempts with a wrong credential came from your address; wait until Retry-After has passed").After(wait))
+	return d.lookups.suspect.call(ctx, find)
 }
 
 // Lookups limits the look-ups of doors. Use [NewLookups].
@@ -66,46 +58,29 @@ type Lookups struct {
 // suspectShare is the fraction of the look-ups that addresses may have that have reached their limit.
 const suspectShare = 8
 
-// NewLookups returns look-ups of which a number runs at a time, and further ones wait. Addresses that
-// have reached their limit may have an additional eighth of both.
-func NewLookups(running, waiting int) *Lookups {
+// NewLookups returns look-ups of which a number runs at a time, and further ones wait. Those of
+// addresses that have reached their limit may run an additional eighth.
+func NewLookups(running int) *Lookups {
 	return &Lookups{
-		usual:   newPlaces(running, waiting),
-		suspect: newPlaces(max(1, running/suspectShare), waiting/suspectShare),
+		usual:   make(places, running),
+		suspect: make(places, max(1, running/suspectShare)),
 	}
 }
 
-// places are a semaphore with a limit of waiters. Waiters get a place in their order.
-type places struct {
-	taken chan struct{} // holds a value for each taken place
-	limit int64         // of inside
-	// inside is the number of calls that run or wait.
-	inside *atomic.Int64
-}
+// places are a semaphore. They hold a value for each taken place. Waiters get a place in their order.
+type places chan struct{}
 
-func newPlaces(running, waiting int) places {
-	return places{
-		taken:  make(chan struct{}, running),
-		limit:  int64(running + waiting),
-		inside: new(atomic.Int64),
-	}
-}
-
-// call calls f in a place. It returns the error crowded if too many calls wait.
-func (p places) call(ctx context.Context, f func() error, crowded error) error {
-	defer p.inside.Add(-1)
-	if p.inside.Add(1) > p.limit {
-		return crowded
-	}
+// call calls f in a place.
+func (p places) call(ctx context.Context, f func() error) error {
 	select {
-	case p.taken <- struct{}{}:
+	case p <- struct{}{}:
 	default: // a free place is taken even if ctx has ended
 		select {
-		case p.taken <- struct{}{}:
+		case p <- struct{}{}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	defer func() { <-p.taken }()
+	defer func() { <-p }()
 	return f()
 }

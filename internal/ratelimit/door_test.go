@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
 	"github.com/petcat-api/petcat/internal/clocktest"
 	"github.com/petcat-api/petcat/internal/ratelimit"
@@ -21,7 +20,7 @@ func client(n byte) clientnet.Net { return clientnet.Of(netip.AddrFrom4([4]byte{
 // TestDoorCountsFailuresOnce: of 300 concurrent failures of an address, as many as the limit are allowed.
 func TestDoorCountsFailuresOnce(t *testing.T) {
 	t.Parallel()
-	d := ratelimit.NewDoor[clientnet.Net](clocktest.NewManual(noon), 10, ratelimit.NewLookups(300, 0))
+	d := ratelimit.NewDoor[clientnet.Net](clocktest.NewManual(noon), 10, ratelimit.NewLookups(300))
 	var allowed atomic.Int64
 	var all sync.WaitGroup
 	for range 300 {
@@ -38,14 +37,14 @@ func TestDoorCountsFailuresOnce(t *testing.T) {
 	wantEqual(t, "another client", false, d.Fail(client(2)).Rejected)
 }
 
-// TestLookupsAreBounded: a limited number of look-ups runs, and the others wait in order. Clients that
-// have reached their limit have places of their own.
+// TestLookupsAreBounded: a limited number of look-ups runs, and the others wait, however many there are.
+// Clients that have reached their limit have places of their own.
 func TestLookupsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const running, waiting = 16, 24
+		const running, waiting = 16, 20_000
 		c := clocktest.NewManual(noon.Add(18*time.Second + time.Second/2))
-		d := ratelimit.NewDoor[clientnet.Net](c, 1, ratelimit.NewLookups(running, waiting))
+		d := ratelimit.NewDoor[clientnet.Net](c, 1, ratelimit.NewLookups(running))
 		fellow, suspect := client(1), client(2)
 		d.Fail(suspect)
 		end := make(chan struct{})
@@ -66,22 +65,13 @@ func TestLookupsAreBounded(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		crowded := func(from clientnet.Net) *petcat.Error {
-			return petcat.Public(d.LookUp(t.Context(), from, func() error { return nil }))
-		}
-		enter(suspect, running/8+waiting/8)
+		enter(suspect, waiting)
 		wantEqual(t, "look-ups of a suspect", running/8, inside.Load())
-		e := crowded(suspect)
-		wantEqual(t, "a further one of a suspect", petcat.CodeTooManyFailedAttempts, e.Code)
-		wantEqual(t, "its Retry-After", 42, e.RetrySeconds())
-		enter(fellow, running+waiting)
+		enter(fellow, waiting)
 		wantEqual(t, "look-ups", running/8+running, inside.Load())
-		e = crowded(fellow)
-		wantEqual(t, "a further one", petcat.CodeServiceUnavailable, e.Code)
-		wantEqual(t, "its Retry-After", 1, e.RetrySeconds())
 		close(end)
 		synctest.Wait()
-		wantEqual(t, "all that had a place or waited", running/8+waiting/8+running+waiting, done.Load())
+		wantEqual(t, "all", 2*waiting, done.Load())
 		wantEqual(t, "afterwards", nil, d.LookUp(t.Context(), suspect, func() error { return nil }))
 	})
 }
@@ -90,7 +80,7 @@ func TestLookupsAreBounded(t *testing.T) {
 func TestLookupOfGoneClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := ratelimit.NewDoor[clientnet.Net](clocktest.NewManual(noon), 1, ratelimit.NewLookups(1, 1))
+		d := ratelimit.NewDoor[clientnet.Net](clocktest.NewManual(noon), 1, ratelimit.NewLookups(1))
 		end := make(chan struct{})
 		go func() { _ = d.LookUp(t.Context(), client(1), func() error { <-end; return nil }) }()
 		synctest.Wait()

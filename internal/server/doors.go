@@ -18,21 +18,20 @@ type doors struct {
 }
 
 const (
-	// newKeys is the number of requests that may wait at a time because the keyring does not know
-	// their key. All of them wait for one poll.
+	// newKeys is the number of requests that look for a key at a time that the keyring does not know.
+	// All of them wait for one poll.
 	newKeys = 4096
-	// lookupsRunning and lookupsWaiting limit the other look-ups of each listener, each of which reads
-	// from the database. At 5,000 look-ups per second, none waits for a second.
-	lookupsRunning = 32
-	lookupsWaiting = 4096
+	// lookups limits the other look-ups of each listener that run at a time, each of which reads from
+	// the database.
+	lookups = 32
 )
 
 func newDoors(c clock.Clock) doors {
 	// Separate look-ups, so that strangers on the API's listener do not delay operators.
-	customers := ratelimit.NewLookups(lookupsRunning, lookupsWaiting)
-	operators := ratelimit.NewLookups(lookupsRunning, lookupsWaiting)
+	customers := ratelimit.NewLookups(lookups)
+	operators := ratelimit.NewLookups(lookups)
 	return doors{
-		keys:            ratelimit.NewDoor[clientnet.Net](c, httpapi.FailuresPerMinute, ratelimit.NewLookups(newKeys, 0)),
+		keys:            ratelimit.NewDoor[clientnet.Net](c, httpapi.FailuresPerMinute, ratelimit.NewLookups(newKeys)),
 		customerLinks:   ratelimit.NewDoor[clientnet.Net](c, pages.FailuresPerMinute, customers),
 		customerCookies: ratelimit.NewDoor[clientnet.Net](c, httpapi.FailuresPerMinute, customers),
 		operatorLinks:   ratelimit.NewDoor[clientnet.Net](c, pages.FailuresPerMinute, operators),
