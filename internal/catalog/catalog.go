@@ -35,6 +35,7 @@ type Catalog struct {
 	dataset string
 	current atomic.Pointer[Snapshot]
 	asked   asked
+	readers readers
 
 	mu       sync.Mutex
 	list     list                                // guarded by mu
@@ -49,7 +50,7 @@ func New(dataset string) *Catalog {
 		dataset:  dataset,
 		holdings: make(map[petcat.AccountID]petcat.Storage),
 	}
-	c.current.Store(newSnapshot(dataset, list{}, &c.asked))
+	c.current.Store(c.snapshot())
 	return c
 }
 
@@ -135,8 +136,17 @@ func (c *Catalog) apply(change petcat.RevisedCategory) {
 // publish makes the changes of the list visible to readers. The caller must hold mu.
 func (c *Catalog) publish() {
 	if c.list.revision != c.current.Load().revision { // else keep the compressed bytes
-		c.current.Store(newSnapshot(c.dataset, c.list, &c.asked))
+		c.readers.replace(c.list.replaced) // before anybody reads the new list
+		c.current.Store(c.snapshot())
 	}
+	c.list.replaced = nil
+}
+
+// snapshot returns the list as a snapshot. The caller must hold mu.
+func (c *Catalog) snapshot() *Snapshot {
+	l := c.list
+	l.replaced = nil
+	return newSnapshot(c.dataset, l, &c.asked, &c.readers)
 }
 
 // list is the list at one revision. A copy is independent of the original: they share only data
@@ -146,6 +156,7 @@ type list struct {
 	count    int64
 	sealed   []*block // never empty
 	open     elements // after the sealed blocks; empty only if the list is empty
+	replaced []*block // by changes since the last snapshot
 }
 
 // stored returns the storage of the category with an id, which is zero if there is none.
@@ -170,6 +181,7 @@ func (l *list) stored(id petcat.CategoryID) petcat.Storage {
 
 // apply applies a change that the list does not include yet.
 func (l *list) apply(change petcat.RevisedCategory) {
+	l.revision = change.Revision
 	var err error
 	switch {
 	case change.Deleted:
@@ -184,13 +196,12 @@ func (l *list) apply(change petcat.RevisedCategory) {
 		// stored category.
 		panic(err)
 	}
-	l.revision = change.Revision
 }
 
 // append encodes a category at the end of the list.
 func (l *list) append(category petcat.Category) error {
 	if len(l.open.data) >= blockSize {
-		l.sealed = append(l.sealed, newBlock(l.open.clone()))
+		l.sealed = append(l.sealed, newBlock(l.open.clone(), l.revision))
 		l.open = elements{}
 	}
 	before := len(l.open.data)
@@ -221,8 +232,10 @@ func (l *list) edit(id petcat.CategoryID, category *petcat.Category) error {
 	after := before.splice(i, found, object)
 	l.count += int64(len(after.starts) - len(before.starts))
 	if at < len(l.sealed) {
-		l.sealed = slices.Concat(l.sealed[:at], after.blocks(), l.sealed[at+1:])
+		l.replaced = append(l.replaced, l.sealed[at])
+		l.sealed = slices.Concat(l.sealed[:at], after.blocks(l.revision), l.sealed[at+1:])
 	} else if l.open = after; len(after.starts) == 0 && at > 0 {
+		l.replaced = append(l.replaced, l.sealed[at-1])
 		l.open, l.sealed = l.sealed[at-1].clone(), slices.Clone(l.sealed[:at-1])
 	}
 	return nil

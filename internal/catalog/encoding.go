@@ -8,6 +8,8 @@ import (
 
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/petcat-api/petcat"
 )
 
 // Encoding is a content coding of HTTP.
@@ -53,16 +55,22 @@ func (e Encoding) suffix() string {
 // first requested.
 type block struct {
 	elements
-	crc   uint32 // CRC-32 of data
-	shift uint32 // factor for the CRC-32 of the bytes before data; see crcShift
+	since petcat.Revision // of the first list with the block
+	crc   uint32          // CRC-32 of data
+	shift uint32          // factor for the CRC-32 of the bytes before data; see crcShift
 
 	mu         sync.Mutex
 	compressed [encodings][]byte // guarded by mu; nil until somebody asks
 }
 
-// newBlock returns a block of at least one element.
-func newBlock(e elements) *block {
-	return &block{elements: e, crc: crc32.ChecksumIEEE(e.data), shift: crcShift(len(e.data))}
+// newBlock returns a block of at least one element, for the list with a revision.
+func newBlock(e elements, since petcat.Revision) *block {
+	return &block{
+		elements: e,
+		since:    since,
+		crc:      crc32.ChecksumIEEE(e.data),
+		shift:    crcShift(len(e.data)),
+	}
 }
 
 // encoded returns the block in an encoding.

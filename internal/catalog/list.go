@@ -91,15 +91,18 @@ func (e elements) concat(rest elements) elements {
 }
 
 // blocks returns the elements as one block, as two if they are large, or as none if they are empty.
-func (e elements) blocks() []*block {
+func (e elements) blocks(since petcat.Revision) []*block {
 	n := len(e.starts)
 	switch {
 	case n == 0:
 		return nil
 	case n > 1 && len(e.data) > 2*blockSize:
-		return []*block{newBlock(elements{e.data[:e.start(n/2)], e.starts[:n/2]}), newBlock(e.from(n / 2))}
+		return []*block{
+			newBlock(elements{e.data[:e.start(n/2)], e.starts[:n/2]}, since),
+			newBlock(e.from(n/2), since),
+		}
 	default:
-		return []*block{newBlock(e)}
+		return []*block{newBlock(e, since)}
 	}
 }
 

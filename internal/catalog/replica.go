@@ -89,6 +89,9 @@ func (r *Replica) Close() {
 	r.work.Wait()
 }
 
+// BoundReaders is [Catalog.BoundReaders].
+func (r *Replica) BoundReaders(bytes int64) { r.catalog.BoundReaders(bytes) }
+
 // Holdings is [Catalog.Holdings].
 func (r *Replica) Holdings(account petcat.AccountID) petcat.Holdings {
 	return r.catalog.Holdings(account)

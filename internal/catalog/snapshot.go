@@ -10,9 +10,10 @@ import (
 type Snapshot struct {
 	list
 
-	etags [encodings]string
-	tail  func() []byte
-	asked *asked
+	etags   [encodings]string
+	tail    func() []byte
+	asked   *asked
+	readers *readers
 
 	making          [encodings]sync.Mutex                     // locked while a representation is made
 	representations [encodings]atomic.Pointer[Representation] // nil until somebody asks
@@ -21,8 +22,8 @@ type Snapshot struct {
 // asked has the encodings that were asked for since [Catalog.Release].
 type asked [encodings]atomic.Bool
 
-func newSnapshot(dataset string, l list, a *asked) *Snapshot {
-	s := &Snapshot{list: l, asked: a}
+func newSnapshot(dataset string, l list, a *asked, r *readers) *Snapshot {
+	s := &Snapshot{list: l, asked: a, readers: r}
 	s.tail = sync.OnceValue(s.makeTail)
 	for e := range encodings {
 		s.etags[e] = `"` + dataset + "-" + strconv.FormatInt(int64(l.revision), 10) + Encoding(e).suffix() + `"`

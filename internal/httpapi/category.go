@@ -22,6 +22,7 @@ func (s *Server) listCategories(e *exchange) error {
 	if err != nil {
 		return err
 	}
+	defer list.Read(e.cutOff)()
 	if page.asked || page.query.Has("name") {
 		cut, err := page.cut(list)
 		if err != nil {

@@ -140,6 +140,35 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
+// TestReaderOfOldList: a slow client that keeps too many replaced blocks in memory is cut off.
+func TestReaderOfOldList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := edge{catalog: catalog.New("d")}
+		e.catalog.BoundReaders(1 << 20)
+		var revision petcat.Revision
+		save := func(id int) {
+			name, text := "dog", strings.Repeat("d", 10_000)
+			fresh, err := petcat.ParseNewCategory(&name, &text)
+			must(t, err)
+			revision++
+			e.catalog.Apply([]petcat.RevisedCategory{{Category: fresh.WithID(petcat.CategoryID(id)), Revision: revision}})
+		}
+		for id := range 600 {
+			save(id + 1)
+		}
+		conn := e.dial(t)
+		_, _ = io.WriteString(conn, "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer "+goodKey+"\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		must(t, err)
+		for id := 1; id <= 300; id += 20 { // about fifteen blocks of 128 KiB
+			save(id)
+		}
+		if n, err := io.Copy(io.Discard, res.Body); err == nil || n > 1<<20 {
+			t.Errorf("%d of %d bytes: %v", n, res.ContentLength, err)
+		}
+	})
+}
+
 // TestRejectedBody: a client that is still sending receives the error.
 func TestRejectedBody(t *testing.T) {
 	for _, c := range []struct {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"runtime/debug"
+	"sync/atomic"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
@@ -45,12 +46,13 @@ type exchange struct {
 	reset, decided int64
 
 	caller     *keyring.Caller
-	authError  error // the reason that there is no caller
-	answered   bool  // the status line was sent
-	bodyTaken  int64 // bytes of BodyBytes that the body uses
-	bodyOver   bool  // the body was read completely, or reading it failed
-	broken     bool  // the request failed after the status line was sent
-	retryAfter int64 // the Retry-After of an error in seconds; 0 for none
+	authError  error       // the reason that there is no caller
+	answered   bool        // the status line was sent
+	bodyTaken  int64       // bytes of BodyBytes that the body uses
+	bodyOver   bool        // the body was read completely, or reading it failed
+	cut        atomic.Bool // see cutOff
+	broken     bool        // the request failed after the status line was sent
+	retryAfter int64       // the Retry-After of an error in seconds; 0 for none
 }
 
 // An exchange is an http.ResponseWriter that records the status and the number of bytes.

@@ -22,7 +22,8 @@ var (
 )
 
 // Long responses are written in pieces of pieceSize bytes, each with the timeout pieceTimeout. A
-// client that reads 35 KB/s gets the whole response; a client that stops reading is cut off.
+// client that reads 35 KB/s gets the whole response, unless it keeps too much of an old list in memory; a
+// client that stops reading is cut off.
 const (
 	pieceSize    = 1 << 20
 	pieceTimeout = 30 * time.Second
@@ -53,6 +54,9 @@ func (e *exchange) send(status int, parts ...[]byte) {
 				// Socket deadlines follow the system clock. The call fails only if the writer
 				// has no deadlines.
 				_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(pieceTimeout))
+				if e.cut.Load() { // before the deadline was set
+					return
+				}
 			}
 			if _, err := e.Write(piece); err != nil {
 				return
@@ -60,6 +64,12 @@ func (e *exchange) send(status int, parts ...[]byte) {
 			part = part[len(piece):]
 		}
 	}
+}
+
+// cutOff ends the response of a client that reads too slowly, during send.
+func (e *exchange) cutOff() {
+	e.cut.Store(true)
+	_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(0))
 }
 
 // sendJSON sends JSON that caches must not store.

@@ -22,6 +22,7 @@ type categoryList interface {
 	// Holdings returns what an account, and all of them, store, without a query.
 	Holdings(account petcat.AccountID) petcat.Holdings
 	// Release frees the encodings that nobody has asked for since the last call.
+	BoundReaders(bytes int64)
 	Release()
 }
 
@@ -53,6 +54,7 @@ func (b base) openData(ctx context.Context) (*data, error) {
 			"environment", d.store.Environment())
 	}
 	d.store.BoundCategories(d.list.Holdings, b.Settings.MaxCategoriesSize)
+	d.list.BoundReaders(b.Settings.MaxCategoriesSize / 2)
 	b.lifetime.every(releaseInterval, func(context.Context) { d.list.Release() })
 	b.metrics.Read("petcat_categories", func() float64 { return float64(d.list.Count()) })
 	b.metrics.Read("petcat_catalog_bytes", func() float64 { return float64(d.list.Holdings(0).All.Bytes) })
