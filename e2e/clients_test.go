@@ -63,7 +63,8 @@ func workshop(t *testing.T, url string, k key) (dir string, variables []string) 
 	must(t, err)
 	module := "module program\n\ngo 1.24\n\nrequire github.com/petcat-api/petcat/client v0.0.0\n\nreplace github.com/petcat-api/petcat/client => " + strconv.Quote(sdk) + "\n"
 	must(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte(module), 0o600))
-	return dir, append(os.Environ(), "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key, "PYTHONPATH="+filepath.Join(installed, "python"), "PYTHONDONTWRITEBYTECODE=1")
+	path := filepath.Join(installed, "python", "bin") + string(filepath.ListSeparator) + os.Getenv("PATH")
+	return dir, append(os.Environ(), "PETCAT_URL="+url, "PETCAT_API_KEY="+k.Key, "PATH="+path, "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // program returns a command that runs a program in the client's language.
@@ -72,7 +73,7 @@ func (s sdk) program(t *testing.T, url string, k key, code string, args ...strin
 	dir, variables := workshop(t, url, k)
 	file := filepath.Join(dir, "program"+s.suffix)
 	must(t, os.WriteFile(file, []byte(code), 0o600))
-	cmd := exec.Command(s.interpreter, append([]string{file}, args...)...)
+	cmd := exec.Command("env", append([]string{s.interpreter, file}, args...)...) // finds it in the PATH of variables
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, variables, diesWithTest()
 	return cmd
 }
@@ -142,7 +143,10 @@ func TestClientsPrograms(t *testing.T) {
 		n := serve(t, directory(t))
 		k := n.newKey("reader", unlimited...)
 		programs := programsIn(t, s.readme, s.moreFence)
-		for _, code := range programs[len(programs)-1:] {
+		if s.moreFence == s.fence {
+			programs = programs[1:]
+		}
+		for _, code := range programs {
 			if o := finish(t, s.program(t, n.api, k, code)); o.code != exitDone {
 				t.Errorf("%s\nexit code %d: %s%s", code, o.code, o.stdout, o.stderr)
 			}

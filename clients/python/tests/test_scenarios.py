@@ -1,21 +1,25 @@
-"""Runs ../../scenarios.json, which ../../README.md describes."""
+"""Runs ../../scenarios.json, which ../../README.md describes, with both kinds of clients."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import random
 import re
+import ssl
 import traceback
 import unittest
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 from unittest import mock
 
-from virtual import VirtualTime
+import httpx
+from virtual import VirtualLoop, VirtualTime
 
 import petcat
-from petcat import APIError, ConnectionFailed, Headers, NotSent, Petcat, RawResponse, Request, Retry
+from petcat import APIError, AsyncPetcat, Category, ConnectionFailed, Petcat
 
 Json = dict[str, Any]
 
@@ -34,26 +38,42 @@ class Server:
         self.keys: dict[str, str] = {}
         self.wrong: list[str] = []
 
-    def __call__(self, request: Request) -> RawResponse:
+    def respond(self, request: httpx.Request) -> httpx.Response:
+        entry, delay = self.receive(request)
+        self.time.sleep(delay)
+        return self.outcome(entry, Cut())
+
+    async def respond_async(self, request: httpx.Request) -> httpx.Response:
+        entry, delay = self.receive(request)
+        await asyncio.sleep(delay)
+        return self.outcome(entry, AsyncCut())
+
+    def receive(self, request: httpx.Request) -> tuple[Json, float]:
+        """Compares a request, and returns what to respond, and when."""
         n = self.came
         self.came += 1
         if n >= len(self.script):
             self.wrong.append(f"request {n + 1} is one too many")
-            raise NotSent("the script has ended", retry=False)
+            return {"fault": "no_tls"}, 0
         entry = self.script[n]
         for wrong in self.compare(request, entry.get("want", {})):
             self.wrong.append(f"request {n + 1}: {wrong}")
         self.last = self.time.at
-        self.time.sleep(request.timeout if entry.get("fault") == "hang" else self.latency)
+        hang = cast(Any, request).extensions["timeout"]["read"]
+        return entry, float(hang) if entry.get("fault") == "hang" else self.latency
+
+    def outcome(self, entry: Json, cut: httpx.SyncByteStream | httpx.AsyncByteStream) -> httpx.Response:
+        if entry.get("fault") == "cut":
+            return httpx.Response(200, stream=cut)
         if "fault" in entry:
             raise FAULTS[entry["fault"]]()
         answer = entry["answer"]
         headers: dict[str, str] = {**({"Content-Type": "application/json"} if "body" in answer else {}), **answer.get("headers", {})}
         body = json.dumps(answer["body"]) if "body" in answer else answer.get("text", "")
-        return RawResponse(answer["status"], Headers(headers.items()), body.encode())
+        return httpx.Response(answer["status"], headers=headers, content=body.encode())
 
-    def compare(self, request: Request, want: Json) -> list[str]:
-        headers = {name.lower(): value for name, value in request.headers.items()}
+    def compare(self, request: httpx.Request, want: Json) -> list[str]:
+        headers = request.headers
         wrong: list[str] = []
 
         def expect(what: str, got: object, wanted: object) -> None:
@@ -64,9 +84,9 @@ class Server:
         if "method" in want:
             expect("method", request.method, want["method"])
         if "url" in want:
-            expect("url", split(request.url), split(want["url"]))
+            expect("url", split(str(request.url)), split(want["url"]))
         if "body" in want:
-            expect("body", json.loads(request.body or b"null"), want["body"])
+            expect("body", json.loads(request.content or b"null"), want["body"])
         for name, value in want.get("headers", {}).items():
             got = headers.get(name)
             if value is None or not value.startswith("~"):
@@ -80,21 +100,41 @@ class Server:
             if not re.fullmatch("[!-~]{16,255}", key) or any(other == key for at, other in self.keys.items() if at != label):
                 wrong.append(f"the idempotency key of {label} is {key!r}, and there are {self.keys}")
         if "after" in want:
-            least, most = want["after"]
             since = self.time.at - self.last
-            if not least - 0.001 <= since <= most + 0.001:
+            if not within(since, want["after"]):
                 wrong.append(f"it came after {since}, want {want['after']}")
         return wrong
 
 
+class Cut(httpx.SyncByteStream):
+    def __iter__(self) -> Iterator[bytes]:
+        yield b'[{"id":'
+        raise httpx.RemoteProtocolError("peer closed connection without sending complete message body")
+
+
+class AsyncCut(httpx.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for part in Cut():
+            yield part
+
+
+def tls_failure(reason: ssl.SSLError) -> httpx.ConnectError:
+    error = httpx.ConnectError(str(reason))
+    error.__cause__ = reason
+    return error
+
+
 FAULTS: dict[str, Callable[[], Exception]] = {
-    "lost": lambda: ConnectionResetError("connection reset by peer"),
-    "cut": lambda: ConnectionResetError("connection reset by peer"),
-    "hang": lambda: TimeoutError("timed out"),
-    "refused": lambda: NotSent("connection refused"),
-    "untrusted": lambda: NotSent("the certificate is not trusted", retry=False),
-    "no_tls": lambda: NotSent("the port does not speak TLS", retry=False),
+    "lost": lambda: httpx.RemoteProtocolError("server disconnected without sending a response"),
+    "hang": lambda: httpx.ReadTimeout("timed out"),
+    "refused": lambda: httpx.ConnectError("connection refused"),
+    "untrusted": lambda: tls_failure(ssl.SSLCertVerificationError("self-signed certificate")),
+    "no_tls": lambda: tls_failure(ssl.SSLError("wrong version number")),
 }
+
+
+def within(value: float, bounds: list[float]) -> bool:
+    return bounds[0] - 0.001 <= value <= bounds[1] + 0.001
 
 
 def split(url: str) -> tuple[str, list[str]]:
@@ -113,68 +153,109 @@ def contains(got: object, want: object) -> bool:
 
 
 def member(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, Headers) else getattr(value, name)
+    return cast(Any, value).get(name) if isinstance(value, (httpx.Headers, dict)) else getattr(value, name)
 
 
-def make(client: Petcat, call: Json) -> object:
-    """Makes a call and returns its result."""
+def make(client: Petcat | AsyncPetcat, call: Json) -> Any:
+    """Makes a call and returns its result, or its coroutine or iterator."""
     arguments = {**call.get("args", {}), **call.get("options", {})}
     *group, name = call["call"].split(".")
+    if name in ("update", "delete") and group == ["categories"]:
+        object_ = arguments.pop("object", None)
+        arguments["category"] = Category(object_["id"], "", etag=object_["etag"]) if object_ else arguments.pop("id")
+    if name == "request" and "body" in arguments:
+        arguments["json"] = arguments.pop("body")
     target: Any = getattr(getattr(client, group[0]) if group else client, name)
-    if name == "all":
-        return list(cast("list[object]", target(**arguments)))
-    if "raw" in call:
+    if "raw" in call and group:
         return getattr(client.categories.with_raw, name)(**arguments)
     return target(**arguments)
 
 
 class Scenarios(unittest.TestCase):
-    def check(self, scenario: Json) -> None:
+    def check(self, scenario: Json, is_async: bool) -> None:
         time = VirtualTime(BEGIN)
         settings: Json = {"base_url": "http://petcat.test", "key": KEY, **scenario.get("client", {})}
-        key = settings.pop("key")
+        settings["api_key"] = key = settings.pop("key")
         server = Server(time, scenario.get("script", []), scenario.get("latency", 0), key)
-        retries: list[Retry] = []
+        waits: list[petcat.Wait] = []
+        retries: list[petcat.Retry] = []
+        settings |= {"on_retry": retries.append, "on_wait": waits.append}
         chance = random.Random(scenario["name"])
+        logged = self.enterContext_(self.assertLogs("petcat", logging.INFO)).output
+        logging.getLogger("petcat").info("the test begins")
         with mock.patch.multiple(
             "petcat._time",
             wall=lambda: time.at,
             now=lambda: time.at - BEGIN,
-            sleep=time.sleep,
-            Condition=time.condition,
+            Event=time.event,
             jitter=lambda seconds: chance.uniform(0, seconds),  # type: ignore[no-untyped-def]
         ):
+            kind: Any = AsyncPetcat if is_async else Petcat
             if "error" in scenario:
                 with self.assertRaises(ValueError) as raised:
-                    Petcat(api_key=key, transport=server, **settings)
+                    kind(**settings)
                 if key:
                     self.assertNotIn(key, str(raised.exception))
                 return
-            client = Petcat(api_key=key, transport=server, on_retry=retries.append, **settings)
-            self.assertNotIn(key, repr(client) + repr(vars(client)))
-            for call in scenario["calls"]:
-
-                def one(call: Json = call) -> None:
-                    self.one(client, call, key)
-
-                time.run(*[one] * call.get("parallel", 1))
+            if is_async:
+                transport = httpx.MockTransport(cast(Any, server.respond_async))
+                client = AsyncPetcat(http_client=lambda: httpx.AsyncClient(transport=transport), **settings)
+                asyncio_run(VirtualLoop(time), self.calls_async(client, scenario["calls"], key))
+            else:
+                client = Petcat(http_client=lambda: httpx.Client(transport=httpx.MockTransport(server.respond)), **settings)
+                self.calls(client, scenario["calls"], key, time)
+        self.assertNotIn(key, repr(client) + repr(vars(client)) + "".join(logged))
         self.assertEqual(server.wrong, [])
         self.assertEqual(server.came, len(server.script), "requests")
+        self.assertEqual(len(logged), 1 + len(waits) + len(retries), logged)
         if "limits" in scenario:
             self.assertTrue(contains(client.limits, scenario["limits"]), client.limits)
+        if "waits" in scenario:
+            told = [wait.seconds for wait in waits]
+            self.assertEqual(len(told), len(scenario["waits"]), told)
+            self.assertTrue(all(map(within, told, scenario["waits"])), told)
 
-    def one(self, client: Petcat, call: Json, key: str) -> None:
-        try:
-            result = make(client, call)
-        except (ValueError, petcat.PetcatError) as error:
+    def enterContext_(self, context: Any) -> Any:  # Python 3.11 has enterContext
+        value = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)
+        return value
+
+    def calls(self, client: Petcat, calls: list[Json], key: str, time: VirtualTime) -> None:
+        for call in calls:
+
+            def one(call: Json = call) -> None:
+                def result() -> object:
+                    made = make(client, call)
+                    return list(made) if call["call"].endswith(".all") else made
+
+                self.expect(call, key, *outcome(result))
+
+            time.run(*[one] * call.get("parallel", 1))
+
+    async def calls_async(self, client: AsyncPetcat, calls: list[Json], key: str) -> None:
+        for call in calls:
+
+            async def one(call: Json = call) -> None:
+                try:
+                    made = make(client, call)
+                    value: object = [element async for element in made] if call["call"].endswith(".all") else await made
+                except (ValueError, petcat.PetcatError) as error:
+                    self.expect(call, key, None, error)
+                else:
+                    self.expect(call, key, value, None)
+
+            await asyncio.gather(*(one() for _ in range(call.get("parallel", 1))))
+
+    def expect(self, call: Json, key: str, result: object, error: Exception | None) -> None:
+        if error:
             if "error" not in call:
-                raise
+                raise error
             self.check_error(error, call["error"])
             self.assertNotIn(key, "".join(traceback.format_exception(error)))
             return
         self.assertNotIn("error", call, f"it returned {result}")
-        if "raw" in call:
-            raw: Json = {**call["raw"], **({} if call["returns"] is None else {"value": call["returns"]})}
+        if call["call"] == "request" or "raw" in call:
+            raw: Json = {**call.get("raw", {}), **({} if call["returns"] is None else {"value": call["returns"]})}
             self.assertTrue(contains(result, raw), f"{result}, want {raw}")
         elif "returns" in call:
             self.assertTrue(contains(result, call["returns"]), f"{result}, want {call['returns']}")
@@ -187,14 +268,34 @@ class Scenarios(unittest.TestCase):
             if name == "retry_after":
                 assert isinstance(error, APIError) and error.retry_after is not None
                 self.assertTrue(value[0] <= error.retry_after <= value[1], error.retry_after)
+            elif name == "text":
+                self.assertRegex(str(error), value)
+            elif name == "headers":
+                assert isinstance(error, APIError)
+                self.assertTrue(contains(error.headers, value), error.headers)
             elif name != "kind":
                 self.assertEqual(getattr(error, name), value, f"{name} of {error}")
 
 
+def outcome(call: Callable[[], object]) -> tuple[object, Exception | None]:
+    try:
+        return call(), None
+    except (ValueError, petcat.PetcatError) as error:
+        return None, error
+
+
+def asyncio_run(loop: VirtualLoop, work: Any) -> None:
+    try:
+        loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
 def add(scenario: Json) -> None:
-    name = "test_" + scenario["name"]
-    assert not hasattr(Scenarios, name)
-    setattr(Scenarios, name, lambda self: self.check(scenario))  # type: ignore[no-untyped-def]
+    for kind, is_async in (("", False), ("async: ", True)):
+        name = f"test_{kind}{scenario['name']}"
+        assert not hasattr(Scenarios, name)
+        setattr(Scenarios, name, lambda self, is_async=is_async: self.check(scenario, is_async))  # type: ignore[no-untyped-def]
 
 
 for each in TABLE["scenarios"]:

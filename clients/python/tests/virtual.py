@@ -1,10 +1,11 @@
-"""Threads in virtual time: one runs at a time, and when all wait, time advances to the end of the first wait."""
+"""Threads and event loops in virtual time. One thread runs at a time, and when all wait, time advances to the end of the first wait."""
 
 from __future__ import annotations
 
+import asyncio
+import selectors
 import threading
 from collections.abc import Callable
-from types import TracebackType
 
 
 class Deadlock(BaseException):
@@ -87,25 +88,51 @@ class VirtualTime:
         self._current = following
         following.baton.release()
 
-    def condition(self) -> VirtualCondition:
-        return VirtualCondition(self)
+    def event(self) -> VirtualEvent:
+        return VirtualEvent(self)
 
 
-class VirtualCondition:
-    """A threading.Condition in virtual time; one thread runs at a time, so it needs no lock."""
+class VirtualEvent:
+    """petcat._time.Event in virtual time; one thread runs at a time, so it needs no lock."""
 
     def __init__(self, time: VirtualTime) -> None:
         self._time = time
         self._waiters: list[_Thread] = []
+        self._set = False
 
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
-
-    def wait(self, timeout: float | None = None) -> None:
-        self._time.block(None if timeout is None else self._time.at + timeout, self._waiters)
-
-    def notify_all(self) -> None:
+    def set(self) -> None:
+        self._set = True
         for thread in self._waiters:
             thread.ready = True
         self._waiters.clear()
+
+    def wait(self, seconds: float | None) -> None:
+        if not self._set:
+            self._time.block(None if seconds is None else self._time.at + seconds, self._waiters)
+        self._set = False
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop in virtual time, without network."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        self._virtual = time
+        super().__init__(_Selector(time))
+
+    def time(self) -> float:
+        return self._virtual.at
+
+
+class _Selector(selectors.SelectSelector):
+    """Instead of waiting, advances the time."""
+
+    def __init__(self, time: VirtualTime) -> None:
+        super().__init__()
+        self._virtual = time
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            raise Deadlock
+        if timeout > 0:
+            self._virtual.at += timeout + 1e-6  # more than a rounding error
+        return super().select(0)

@@ -6,11 +6,12 @@
     dog = client.categories.create("dog")
 
 A client waits for the limits of its account, retries failed requests that are safe to repeat, and
-never writes twice. README.md explains how.
+never writes twice. README.md explains how. It logs under the name "petcat".
 """
 
+from ._async_client import AsyncPetcat as AsyncPetcat
 from ._calls import CallOptions as CallOptions, Retry as Retry
-from ._client import Petcat as Petcat, __version__ as __version__
+from ._client import Petcat as Petcat
 from ._errors import (
     APIError as APIError,
     AuthenticationError as AuthenticationError,
@@ -23,7 +24,8 @@ from ._errors import (
     RateLimited as RateLimited,
     ServerError as ServerError,
 )
-from ._http import Headers as Headers, NotSent as NotSent, RawResponse as RawResponse, Request as Request, Transport as Transport
+from ._gate import Wait as Wait
 from ._limits import Limits as Limits, Window as Window
 from ._models import UNSET as UNSET, Category as Category, ListState as ListState, Order as Order, Pet as Pet, Response as Response
-from ._models import Ban as Ban, KeyInfo as KeyInfo, Usage as Usage, WindowUsage as WindowUsage
+from ._models import Ban as Ban, KeyInfo as KeyInfo, StorageUsage as StorageUsage, Usage as Usage, WindowUsage as WindowUsage
+from ._operations import __version__ as __version__

@@ -1,28 +1,40 @@
-"""Calls of operations: their requests and retries."""
+"""Calls of operations: their requests and retries, without I/O.
+
+``Core.steps`` is a generator. It yields what to do next, a ``Request`` or a ``Pause``, and gets the
+response of each request. ``_transport.py`` does it, with threads or with async.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
+import logging
+import math
 import re
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from http.client import HTTPException, responses
+from http.client import responses
 from typing import Any, Generic, TypedDict, TypeVar
+
+from httpx import Headers
 
 from . import _time
 from ._errors import APIError, ConnectionFailed, PetcatError, RateLimited, error_class
-from ._gate import Gate
-from ._http import NotSent, RawResponse, Request, Transport
+from ._gate import Gate, Wait
 from ._limits import Limits, read_limits, read_retry_after
-from ._models import E, Response, Unexpected, list_of, members
+from ._models import Answer, E, Response, Unexpected, list_of, members
 
 T = TypeVar("T")
+
+log = logging.getLogger("petcat")
 
 #: The delays between the requests of one call, before jitter: they double from the first to the maximum.
 _FIRST_DELAY = 0.5
 _MAX_DELAY = 30.0
+#: How often a failed connection is retried while the service has never responded, which takes at
+#: most 1.5 s: the URL may be wrong.
+_FIRST_CONNECTIONS = 2
 #: How long a create is retried with its idempotency key. The service keeps a key for 24 hours.
 _KEY_LIFE = 23 * 3600.0
 _GATEWAY = frozenset((500, 502, 503, 504, *range(520, 525)))
@@ -31,7 +43,8 @@ _GATEWAY = frozenset((500, 502, 503, 504, *range(520, 525)))
 class CallOptions(TypedDict, total=False):
     """Options of one call."""
 
-    timeout: float
+    timeout: float  #: of each request, in seconds
+    deadline: float  #: of the whole call with its waits and retries, in seconds
     max_retries: int
     headers: Mapping[str, str]
 
@@ -45,133 +58,226 @@ class Retry:
     delay: float  #: minimum, in seconds
 
 
+@dataclass(frozen=True)
+class Request:
+    """A step: send this, and pass the response to the generator, or throw ``NoAnswer`` into it."""
+
+    method: str
+    url: str
+    headers: Headers  # without the key
+    body: bytes | None
+    timeout: float  # seconds, for the whole response
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A step: wait, at most for a time, until the call's event is set."""
+
+    seconds: float | None
+
+
+Step = Request | Pause
+
+
+class NoAnswer(Exception):
+    """There was no response. ``sent`` is whether the service may have read the request, ``retry``
+    whether another request may succeed."""
+
+    def __init__(self, message: str, *, sent: bool, retry: bool = True) -> None:
+        super().__init__(message)
+        self.sent, self.retry = sent, retry
+
+
 @dataclass
 class Call(Generic[T]):
     """A call of an operation. All its requests are the same."""
 
     method: str
     path: str
-    read: Callable[[Any, RawResponse], T]  # converts the JSON to the result, or raises Unexpected
-    query: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+    read: Callable[[Any, Answer], T]  # converts the JSON to the result, or raises Unexpected
+    options: CallOptions
+    query: Mapping[str, object] = field(default_factory=lambda: dict[str, object]())
     body: object = None
-    headers: dict[str, str] = field(default_factory=lambda: dict[str, str]())
-    repeatable: bool = True  # a second request is safe if the outcome of the first is unknown
-    counted: bool = True  # counts against the limits, and passes the gate
-    options: CallOptions = field(default_factory=lambda: CallOptions())
+    headers: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
     unknown_since: float | None = None  # when the first request was sent whose outcome is unknown
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a second request is safe if the outcome of the first is unknown."""
+        return self.method != "PATCH" or "If-Match" in self.headers
+
+    @property
+    def counted(self) -> bool:
+        """Whether it counts against the limits, and passes the gate."""
+        return self.path != "/usage"
 
 
 @dataclass(frozen=True)
 class Settings:
     """The options of a client."""
 
+    base_url: str
+    user_agent: str
     max_retries: int
     max_wait: float
     timeout: float
+    deadline: float | None
     on_retry: Callable[[Retry], object] | None
+    on_wait: Callable[[Wait], object] | None
 
 
-class Caller:
-    """Sends the requests of one client."""
+class Core:
+    """Decides which requests one client sends, and when."""
 
-    def __init__(self, base_url: str, own_headers: Callable[[], dict[str, str]], transport: Transport, settings: Settings) -> None:
-        self._base, self._own_headers, self._transport, self._settings = base_url, own_headers, transport, settings
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.gate = Gate(settings.max_wait)
         self.limits: Limits | None = None
+        self._answered = False  # by the service, or by a proxy
 
-    def call(self, call: Call[T]) -> Response[T]:
-        """Sends requests until one succeeds, or fails in a way that a retry cannot change."""
+    def steps(self, call: Call[T], wake: Callable[[], None]) -> Generator[Step, Answer | None, Response[T]]:
+        """Yields requests until one succeeds, or fails in a way that a retry cannot change. wake
+        sets the event that ends a pause."""
         unknown = call.options.keys() - CallOptions.__optional_keys__
         if unknown:
             raise TypeError(f"a call has no option {', '.join(sorted(unknown))}")
         try:
-            return self._attempts(call)
+            return (yield from self._attempts(call, wake))
         except PetcatError as error:
             error.outcome_unknown = call.unknown_since is not None and call.method != "GET"
             raise
 
-    def _attempts(self, call: Call[T]) -> Response[T]:
-        gate = self.gate if call.counted else Gate(self._settings.max_wait)
+    def _attempts(self, call: Call[T], wake: Callable[[], None]) -> Generator[Step, Answer | None, Response[T]]:
+        settings, options = self.settings, call.options
+        headers = self._headers(call)
+        deadline = _positive(options.get("deadline", settings.deadline), "deadline")
+        timeout = _positive(options.get("timeout", settings.timeout), "timeout")
+        retries = options.get("max_retries", settings.max_retries)
+        ends = _time.now() + deadline
+        gate = self.gate if call.counted else Gate(settings.max_wait)
         last: PetcatError | None = None
         for attempt in itertools.count(1):
-            try:
-                number = gate.enter()
-            except RateLimited:
-                if isinstance(last, RateLimited):
-                    raise last from None  # the same, from the service itself
-                raise
+            number = yield from self._enter(gate, wake, ends, last)
             if last and "Idempotency-Key" in call.headers and call.unknown_since and _time.wall() - call.unknown_since > _KEY_LIFE:
                 gate.done(number)
                 raise last
             sent = _time.wall()
             try:
-                return self._once(call, gate, number)
+                return (yield from self._once(call, headers, gate, number, max(min(timeout, ends - _time.now()), 0.001)))
             except PetcatError as error:
                 last, again, unknown = error, *_judge(call, error)
             if unknown and call.unknown_since is None:
                 call.unknown_since = sent
             retry_after = (last.retry_after or 0) if isinstance(last, APIError) else 0
-            if not again or attempt > call.options.get("max_retries", self._settings.max_retries) or retry_after > self._settings.max_wait:
-                raise last
             gated = isinstance(last, RateLimited)  # the gate delays the next request
             backoff = min(_FIRST_DELAY * 2 ** min(attempt - 1, 16), _MAX_DELAY) / 2
             delay = retry_after if gated else retry_after + backoff + _time.jitter(backoff)
-            if self._settings.on_retry:
-                self._settings.on_retry(Retry(last, attempt, delay))
+            if not self._answered and isinstance(last.__cause__, NoAnswer) and not last.__cause__.sent:
+                retries = min(retries, _FIRST_CONNECTIONS)
+            if not again or attempt > retries or retry_after > settings.max_wait or _time.now() + delay >= ends:
+                raise last
+            log.info("request failed and is retried: %s %s: %s (retry %d in %.1f s)", call.method, call.path, last, attempt, delay)
+            if settings.on_retry:
+                settings.on_retry(Retry(last, attempt, delay))
             if not gated:
-                _time.sleep(delay)
+                yield from _pause(delay)
         raise AssertionError
 
-    def _once(self, call: Call[T], gate: Gate, number: int) -> Response[T]:
-        """Sends one request, and reports its outcome to the gate."""
+    def _enter(
+        self, gate: Gate, wake: Callable[[], None], ends: float, last: PetcatError | None
+    ) -> Generator[Step, Answer | None, int]:
+        """Passes the gate, and returns the number of the request."""
+        waiter = gate.join(wake)
+        told: Wait | None = None
         try:
-            response = self._transport(self._request(call))
+            while True:
+                left = ends - _time.now()
+                if left <= 0:
+                    raise last or ConnectionFailed("the deadline passed before the request could be sent")
+                wait = gate.ask(waiter, left)
+                if waiter.number:
+                    return waiter.number
+                closed = gate.closed()
+                if closed and not (told and told.error is closed.error):  # once for each reason
+                    told = closed
+                    self._tell(closed)
+                wait = min(left if wait is None else wait, left, _time.LONGEST_WAIT)
+                yield Pause(None if wait == math.inf else wait)
+        except RateLimited as error:
+            if isinstance(last, RateLimited) and error is not last:
+                raise last from None  # the same, from the service itself
+            raise
+        finally:
+            gate.leave(waiter)
+
+    def _tell(self, wait: Wait) -> None:
+        log.info("waiting %.0f s for the limits of the account: %s", wait.seconds, wait.error or "requests are spread over the window")
+        if self.settings.on_wait:
+            self.settings.on_wait(wait)
+
+    def _once(
+        self, call: Call[T], headers: Headers, gate: Gate, number: int, timeout: float
+    ) -> Generator[Step, Answer | None, Response[T]]:
+        """Yields one request, and reports its outcome to the gate."""
+        query = "?" + urllib.parse.urlencode(call.query) if call.query else ""
+        body = None if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
+        try:
+            answer = yield Request(call.method, self.settings.base_url + call.path + query, headers, body, timeout)
+            assert answer
         except BaseException as error:
             gate.done(number)
-            if isinstance(error, NotSent):
+            if isinstance(error, NoAnswer):
                 raise ConnectionFailed(str(error)) from error
-            if isinstance(error, (OSError, HTTPException)):
-                raise ConnectionFailed(f"no response: {error or type(error).__name__}") from error
             raise
-        limits = read_limits(response.headers)
-        if limits and (call.counted or response.status != 429):  # else they are not the account's
+        self._answered = True
+        limits = read_limits(answer.headers)
+        if limits and (call.counted or answer.status != 429):  # else they are not the account's
             self.limits = limits
-        if response.status == 429:
-            rejected = RateLimited(429, *_reason(response))
-            gate.done(number, rejected=rejected)
-            raise rejected
-        gate.done(number, limits)
-        unchanged = response.status == 304 and "If-None-Match" in call.headers
+        failure = self._failure(call, answer)
+        gate.done(number, limits, failure if isinstance(failure, RateLimited) else None)
+        unchanged = answer.status == 304 and "If-None-Match" in call.headers
         # An earlier request of this call, whose response was lost, deleted it.
-        gone = response.status == 404 and call.method == "DELETE" and call.unknown_since is not None
-        if not (200 <= response.status < 300 or unchanged or gone):
-            raise error_class(response.status)(response.status, *_reason(response))
+        gone = call.method == "DELETE" and call.unknown_since is not None and failure.status == 404 and failure.code == "not_found"
+        if not (200 <= answer.status < 300 or unchanged or gone):
+            raise failure
         try:
-            value = call.read(json.loads(response.body) if response.body else None, response)
+            value = call.read(json.loads(answer.body) if answer.body and not gone else None, answer)
         except (Unexpected, ValueError) as error:
-            raise ConnectionFailed(f"the response with status {response.status} is not from the service; is {self._base} its URL?") from error
-        return Response(value, response.status, response.headers, response.headers.get("X-Request-Id"), limits)
+            message = f"the response with status {answer.status} is not from the service; is {self.settings.base_url} its URL?"
+            raise ConnectionFailed(message) from error
+        return Response(value, answer.status, answer.headers, answer.headers.get("X-Request-Id"), limits)
 
-    def _request(self, call: Call[Any]) -> Request:
-        query = "?" + urllib.parse.urlencode(call.query) if call.query else ""
+    def _headers(self, call: Call[Any]) -> Headers:
         content = {} if call.body is None else {"Content-Type": "application/json"}
-        own = {**self._own_headers(), **content, **call.headers}
-        names = {name.lower() for name in own}
-        others = {name: value for name, value in call.options.get("headers", {}).items() if name.lower() not in names}
-        body = None if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
-        return Request(call.method, self._base + call.path + query, {**others, **own}, body, call.options.get("timeout", self._settings.timeout))
+        own = {"User-Agent": self.settings.user_agent, "Accept": "application/json", **content, **call.headers}
+        return Headers({**checked_headers(call.options.get("headers", {})), **Headers(own)})
 
-    def pages(self, path: str, kind: type[E], page_size: int, after: int, query: dict[str, int], options: CallOptions) -> Iterator[E]:
-        while True:
-            position = {"after": after} if after else {}
-            page = self.call(Call("GET", path, list_of(kind), query={"limit": page_size, **query, **position}, options=options))
-            yield from page.value
-            if not page.value or (len(page.value) < page_size and not re.search(r';\s*rel="?next\b', page.headers.get("Link", ""))):
-                return
-            last = page.value[-1].id
-            if last <= after:
-                raise ConnectionFailed("the next page is the same page")
-            after = last
+    def _failure(self, call: Call[Any], answer: Answer) -> APIError:
+        """Returns the error of a response."""
+        code, message = "", f"{responses.get(answer.status, 'response')} (not from the service)"
+        line = answer.body[:400].decode(errors="replace").strip()
+        if 300 <= answer.status < 400:
+            where = answer.headers.get("Location", "(unknown)").partition("?")[0].removesuffix(call.path)
+            message = f"redirects are not followed, because the key is for one service alone; if you trust it, use its URL: {where}"
+        try:
+            given = members(json.loads(answer.body))
+            if isinstance(given.get("code"), str) and isinstance(given.get("message"), str):
+                code, message = given["code"], given["message"]
+        except (Unexpected, ValueError):
+            # Not the service's. One line of text may explain it, such as that the server expects https.
+            if line and len(line) < 200 and not re.search(r"[<{\[\n]", line):
+                message = line
+        retry_after = read_retry_after(answer.headers)
+        return error_class(answer.status)(
+            answer.status, code, message, answer.headers.get("X-Request-Id"), retry_after, headers=answer.headers
+        )
+
+
+def _pause(seconds: float) -> Generator[Step, Answer | None, None]:
+    """Pauses for a whole time, even if the event was still set."""
+    until = _time.now() + seconds
+    while (left := until - _time.now()) > 0:
+        yield Pause(min(left, _time.LONGEST_WAIT))
 
 
 def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
@@ -182,24 +288,51 @@ def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
         rejected = error.status in (408, 429) and error.code != "too_many_failed_attempts"
         return rejected or (call.repeatable and waits), error.status >= 500 or error.code == "idempotency_in_progress"
     cause = error.__cause__
-    if isinstance(cause, NotSent):
-        return call.repeatable and cause.retry, False
-    return call.repeatable and not isinstance(cause, (Unexpected, ValueError)), True
+    if isinstance(cause, NoAnswer):
+        return call.repeatable and cause.retry, cause.sent
+    return False, True  # the response is not from the service
 
 
-def _reason(response: RawResponse) -> tuple[str, str, str | None, float | None]:
-    """Returns code, message, request id and Retry-After of an error response."""
-    code, message = "", f"{responses.get(response.status, 'response')} (not from the service)"
-    line = response.body[:400].decode(errors="replace").strip()
-    if 300 <= response.status < 400:
-        message = "redirects are not followed, because the key is for one service alone; if you trust it, use its URL: "
-        message += response.headers.get("Location", "(unknown)")
+def _positive(seconds: float | None, name: str) -> float:
+    if seconds is None:
+        return math.inf
     try:
-        given = members(json.loads(response.body))
-        if isinstance(given.get("code"), str) and isinstance(given.get("message"), str):
-            code, message = given["code"], given["message"]
-    except (Unexpected, ValueError):
-        # Not the service's. One line of text may explain it, such as that the server expects https.
-        if line and len(line) < 200 and not re.search(r"[<{\[\n]", line):
-            message = line
-    return code, message, response.headers.get("X-Request-Id"), read_retry_after(response.headers)
+        valid = seconds > 0
+    except TypeError:
+        valid = False
+    if not valid:
+        raise ValueError(f"{name} must be a positive number of seconds")
+    return seconds
+
+
+def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    for name, value in headers.items():
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not re.fullmatch(r"[\t -~]*", value):
+            raise ValueError(f"the header {name!r} cannot be sent with its value")
+    return Headers(headers)
+
+
+class Pages(Generic[E]):
+    """Reads a list in pages: ``call`` is the call of the next page until it is None."""
+
+    def __init__(self, path: str, kind: type[E], page_size: int, after: int, query: Mapping[str, object], options: CallOptions) -> None:
+        self._path, self._size, self._after, self._query, self._options = path, page_size, after, query, options
+        self._read: Callable[[object, Answer], list[E]] = list_of(kind)
+        self.call: Call[list[E]] | None = self._next()
+
+    def _next(self) -> Call[list[E]]:
+        position = {"after": self._after} if self._after else {}
+        return Call("GET", self._path, self._read, self._options, {"limit": self._size, **self._query, **position})
+
+    def read(self, page: Response[list[E]]) -> Iterable[E]:
+        """Yields the elements of a page, and then sets the next call."""
+        yield from page.value
+        linked = re.search(r';\s*rel="?next\b', page.headers.get("Link", ""))
+        if not page.value or (len(page.value) < self._size and not linked):
+            self.call = None
+            return
+        last = page.value[-1].id
+        if last <= self._after:
+            raise ConnectionFailed("the next page is the same page")
+        self._after = last
+        self.call = self._next()

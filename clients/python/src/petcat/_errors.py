@@ -1,6 +1,10 @@
-"""Errors of calls."""
+"""Errors of calls. All can be pickled, so that they cross processes."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import httpx
 
 
 class PetcatError(Exception):
@@ -22,7 +26,14 @@ class APIError(PetcatError):
     """An error response, from the service or a proxy."""
 
     def __init__(
-        self, status: int, code: str, message: str, request_id: str | None = None, retry_after: float | None = None, not_sent: bool = False
+        self,
+        status: int,
+        code: str,
+        message: str,
+        request_id: str | None = None,
+        retry_after: float | None = None,
+        not_sent: bool = False,
+        headers: httpx.Headers | None = None,
     ) -> None:
         text = f"{status} {code}".rstrip() + f": {message}"
         if not_sent:
@@ -43,6 +54,18 @@ class APIError(PetcatError):
         self.retry_after = retry_after
         #: Whether the client rejected the call itself, because the service would have rejected it.
         self.not_sent = not_sent
+        #: The headers of the response. Names are case-insensitive.
+        self.headers = httpx.Headers() if headers is None else headers
+
+    @property
+    def field(self) -> str | None:
+        """The member or parameter that is wrong, such as "name"; None if the service names none."""
+        name: str | None = self.headers.get("X-Error-Field")
+        return name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = (self.status, self.code, self.message, self.request_id, self.retry_after, self.not_sent, self.headers)
+        return type(self), given, {"outcome_unknown": self.outcome_unknown}
 
 
 class InvalidRequest(APIError):
@@ -58,7 +81,8 @@ class Forbidden(APIError):
 
 
 class NotFound(APIError):
-    """404, 410: the resource or the operation does not exist, or no longer."""
+    """404, 410: the resource or the operation does not exist, or no longer. If ``code`` is "", the
+    response is not from the service."""
 
 
 class Conflict(APIError):

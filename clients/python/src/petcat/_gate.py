@@ -11,6 +11,9 @@ window.
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from . import _time
 from ._errors import RateLimited
@@ -26,11 +29,33 @@ FIRST_SPREAD = 1.0
 MAX_SPREAD = 60.0
 
 
+#: Shorter waits are not reported.
+REPORTED_WAIT = 1.0
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The argument of ``on_wait``: a call waits, because the service would reject its request."""
+
+    seconds: float  #: the minimum
+    error: RateLimited | None  #: the service's response to a request now; None if requests are only spread
+
+
+class Waiter:
+    """A call that waits to send a request."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.wake = wake  # says that the gate must be asked again
+        self.number = 0  # of the request, when it is allowed
+
+
 class Gate:
+    """Decides, and never waits: its callers do."""
+
     def __init__(self, max_wait: float) -> None:
         self.max_wait = max_wait
-        self._changed = _time.Condition()  # guards all attributes below
-        self._queue: list[object] = []  # first in, first out
+        self._lock = threading.Lock()  # guards all attributes below
+        self._queue: list[Waiter] = []  # first in, first out
         self._opens = 0.0  # no request is allowed earlier
         self._closed: RateLimited | None = None  # the reason, if the service rejects requests
         # How many requests the service would allow, and how many of them are in flight.
@@ -43,31 +68,50 @@ class Gate:
         self._known = 0  # _sent at the last response that counted: later requests have newer responses
         self._rejections = 0  # consecutive 429s
 
-    def enter(self) -> int:
-        """Waits until a request may be sent, and returns its number, with which done must be called
-        once. If the wait would be too long, raises the error that the service would respond with."""
-        me = object()
-        with self._changed:
-            self._queue.append(me)
-            try:
-                while True:
-                    self._check_wait()
-                    wait = self._wait() if self._queue[0] is me else None
-                    if wait == 0:
-                        break
-                    self._changed.wait(wait)
+    def join(self, wake: Callable[[], None]) -> Waiter:
+        """Adds a call to the queue. Call ask until it sets a number, and then leave."""
+        waiter = Waiter(wake)
+        with self._lock:
+            self._queue.append(waiter)
+        return waiter
+
+    def ask(self, waiter: Waiter, longest: float) -> float | None:
+        """Returns how long to wait before the next ask, at most; None: until the waiter is woken. If
+        the waiter may send its request now, ask sets its number, with which done must be called
+        once. If it would wait longer than it can, in seconds, or than max_wait, raises the error
+        that the service would respond with."""
+        with self._lock:
+            self._check_wait(longest)
+            if self._queue[0] is not waiter:
+                return None
+            wait = self._wait()
+            if wait == 0:
                 self._in_flight += 1
                 self._sent += 1
-                return self._sent
-            finally:
-                self._queue.remove(me)
-                self._changed.notify_all()
+                waiter.number = self._sent
+            return wait
 
-    def _check_wait(self) -> None:
+    def leave(self, waiter: Waiter) -> None:
+        """Removes a call from the queue."""
+        with self._lock:
+            self._queue.remove(waiter)
+            self._wake()
+
+    def closed(self) -> Wait | None:
+        """Returns the wait of every new request; None if it is too short to report."""
+        with self._lock:
+            seconds = self._opens - _time.now()
+            return Wait(seconds, self._closed) if seconds > REPORTED_WAIT else None
+
+    def _wake(self) -> None:
+        for waiter in self._queue:
+            waiter.wake()
+
+    def _check_wait(self, longest: float) -> None:
         wait = self._opens - _time.now()
-        if self._closed and wait > 0 and wait > self.max_wait:
+        if self._closed and wait > 0 and wait > min(self.max_wait, longest):
             why = self._closed
-            raise RateLimited(why.status, why.code, why.message, why.request_id, math.ceil(wait), not_sent=True)
+            raise RateLimited(why.status, why.code, why.message, why.request_id, math.ceil(wait), True, why.headers)
 
     def _wait(self) -> float:
         """Returns how long the first call in the queue must wait."""
@@ -85,16 +129,16 @@ class Gate:
 
     def reopen(self) -> None:
         """Opens the gate, because the service says that it would allow requests."""
-        with self._changed:
+        with self._lock:
             if self._closed:
                 self._opens = _time.now()
-                self._changed.notify_all()
+                self._wake()
 
     def done(self, number: int, limits: Limits | None = None, rejected: RateLimited | None = None) -> None:
         """Records the outcome of a request: its 429, or the limits in its response, which are None
         if it got no response, or one without limits."""
         known = room(limits.windows) if limits else None
-        with self._changed:
+        with self._lock:
             self._in_flight -= 1
             newer = number > self._known
             if rejected:
@@ -107,7 +151,7 @@ class Gate:
             # last that the service allowed.
             elif newer or (not self._closed and known[0].remaining < self._remaining):
                 self._update(*known, newer)
-            self._changed.notify_all()
+            self._wake()
 
     def _reject(self, why: RateLimited, newer: bool) -> None:
         if not self._closed or newer:  # else the 429 belongs to one that was counted

@@ -6,8 +6,9 @@ import email.utils
 import re
 from dataclasses import dataclass
 
+from httpx import Headers
+
 from . import _time
-from ._http import Headers
 
 #: Longer waits are shortened to this, in seconds: 100 years.
 LONGEST = 100 * 365 * 86400.0

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, Generic, TypeVar, cast
 
-from ._http import Headers, RawResponse
+from httpx import Headers
+
 from ._limits import Limits
 
 T = TypeVar("T")
@@ -15,6 +16,15 @@ T = TypeVar("T")
 
 class Unset(Enum):
     UNSET = "UNSET"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response with its whole body."""
+
+    status: int
+    headers: Headers
+    body: bytes
 
 
 #: An update leaves a member with this value unchanged.
@@ -27,7 +37,7 @@ class Response(Generic[T]):
 
     value: T
     status: int
-    headers: Headers
+    headers: Headers  #: names are case-insensitive
     request_id: str | None  #: quote it to the operator of the service
     limits: Limits | None
 
@@ -39,7 +49,7 @@ class Category:
     id: int  #: ascending in the order of creation, never reused
     name: str
     description: str | None = None
-    #: Identifies the category's current state, for ``if_match``; "" in lists, which if_match rejects.
+    #: Identifies the category's current state, for ``if_match``; "" in lists.
     etag: str = field(default="", compare=False)
     #: Whether an earlier request with the same idempotency key created it.
     replayed: bool = field(default=False, compare=False)
@@ -149,23 +159,23 @@ def read(kind: type[T], value: object, **more: object) -> T:
     given = members(value)
     known = [f.name for f in fields(cast(Any, kind)) if f.name not in ("etag", "replayed")]
     number = given.get("id")
-    if kind in (Category, Pet, Order) and not (type(number) is int and number > 0):
+    if kind.__name__ in ("Category", "Pet", "Order") and not (type(number) is int and number > 0):
         raise Unexpected
     try:
-        return cast(Any, kind)(**{name: given[name] for name in known if name in given}, **more)
+        return cast(T, cast(Any, kind)(**{name: given[name] for name in known if name in given}, **more))
     except TypeError as error:  # a member is missing
         raise Unexpected from error
 
 
-def one(kind: type[E]) -> Callable[[object, RawResponse], E]:
-    def result(value: object, response: RawResponse) -> E:
-        more: dict[str, object] = {"etag": response.headers.get("ETag", "")} if kind is Category else {}
+def one(kind: type[E]) -> Callable[[object, Answer], E]:
+    def result(value: object, response: Answer) -> E:
+        more: dict[str, object] = {"etag": response.headers.get("ETag", "")} if kind.__name__ == "Category" else {}
         return read(kind, value, replayed=response.headers.get("Idempotent-Replayed") == "true", **more)
 
     return result
 
 
-def list_of(kind: type[E]) -> Callable[[object, RawResponse], list[E]]:
+def list_of(kind: type[E]) -> Callable[[object, Answer], list[E]]:
     return lambda value, _: [read(kind, element) for element in elements(value)]
 
 

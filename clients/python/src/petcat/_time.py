@@ -4,7 +4,7 @@ import random
 import threading
 import time
 
-Condition = threading.Condition
+import anyio
 
 #: Longer waits are split, in seconds.
 LONGEST_WAIT = 86400.0
@@ -20,10 +20,37 @@ def now() -> float:
     return time.monotonic()
 
 
-def sleep(seconds: float) -> None:
-    time.sleep(seconds)
-
-
 def jitter(seconds: float) -> float:
     """Returns a random delay, so that clients do not retry at the same time."""
     return random.uniform(0, seconds)
+
+
+class Event:
+    """Wakes one thread."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    def wait(self, seconds: float | None) -> None:
+        """Waits until the event is set, at most for a time, and clears it."""
+        self._event.wait(seconds)
+        self._event.clear()
+
+
+class AsyncEvent:
+    """Wakes one task of the same event loop."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    async def wait(self, seconds: float | None) -> None:
+        """Waits until the event is set, at most for a time, and clears it."""
+        with anyio.move_on_after(seconds):
+            await self._event.wait()
+        self._event = anyio.Event()
