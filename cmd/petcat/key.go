@@ -45,8 +45,8 @@ to get another secret. The old key works until its overlap ends.`,
 	yesFlag(revoke)
 	return parent(&cobra.Command{
 		Use:   "key",
-		Short: "Create, list, find, rotate, disable, enable and revoke API keys",
-		Long: `Create, list, find, rotate, disable, enable and revoke API keys. A key is shown once,
+		Short: "Create, list, find, edit, rotate, disable, enable and revoke API keys",
+		Long: `Create, list, find, edit, rotate, disable, enable and revoke API keys. A key is shown once,
 when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 (key_34, or 34), which is not secret. Running servers apply changes within a second.`,
 	},
@@ -60,6 +60,7 @@ when it is created or rotated; only a hash of it is stored. KEY_ID is its id
 			Short: "Show a key without its secret",
 		}, showKey),
 		p.findKeysCommand(),
+		p.editKeyCommand(),
 		rotate,
 		p.managing(&cobra.Command{
 			Use:   "disable KEY_ID",
@@ -85,6 +86,22 @@ because other users and the shell's history could see an argument.`,
 	}
 	registerFlags(cmd, "data", "database")
 	return p.printing(cmd, findKeys)
+}
+
+func (p *program) editKeyCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "edit KEY_ID",
+		Short: "Change the label or the expiry of a key",
+		Long: `Change the label or the expiry of a key. A key that has expired works again until its new
+expiry. The overlap of a rotated key can only be shortened.`,
+		Example: `  petcat key edit key_3 --label backend
+  petcat key edit key_3 --expires 90d
+  petcat key edit key_3 --expires never`,
+	}, editKey)
+	cmd.Flags().String("label", "", "replace the note of the key by this `note`")
+	cmd.Flags().String("expires", "",
+		"set the `expiry`: after a duration (90d), on a day (2027-01-31, at 00:00 UTC), at an instant (RFC 3339), or never")
+	return cmd
 }
 
 // keyRecord is the record of a key, without its secret.
@@ -219,6 +236,50 @@ func expiresFlag(cmd *cobra.Command) {
 func (c *call) expiry() (time.Time, error) {
 	expires, err := c.time("expires", c.inFuture)
 	return expires, cmp.Or(err, usage(petcat.CheckExpiry(expires, c.now())))
+}
+
+// never is the value of --expires that removes the expiry.
+const never = "never"
+
+func editKey(c *call) error {
+	var label *string
+	if c.given("label") {
+		label = new(c.text("label"))
+	}
+	var expires *time.Time
+	if c.given("expires") {
+		t, err := c.newExpiry()
+		if err != nil {
+			return err
+		}
+		expires = &t
+	}
+	if label == nil && expires == nil {
+		return usageErrorf("petcat key edit needs --label or --expires")
+	}
+	edit, err := petcat.ParseKeyEdit(label, expires)
+	if err != nil {
+		return usage(err)
+	}
+	edited, err := c.store.EditKey(c.ctx(), petcat.By(actor()), c.keyID(), edit)
+	k := edited.Value
+	return c.done(err, c.keyRecord(k), "%s has the label %q and %s.", k.ID, k.Label, expiryText(k))
+}
+
+// newExpiry returns the time of --expires, zero for never.
+func (c *call) newExpiry() (time.Time, error) {
+	if c.text("expires") == never {
+		return time.Time{}, nil
+	}
+	return c.expiry()
+}
+
+// expiryText says when a key expires.
+func expiryText(k petcat.Key) string {
+	if k.ExpiresAt.IsZero() {
+		return "never expires"
+	}
+	return "expires at " + timestamp(k.ExpiresAt)
 }
 
 func rotateKey(c *call) error {
