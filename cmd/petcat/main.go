@@ -176,6 +176,7 @@ func (p *program) groups() []group {
 			p.usageCommand(),
 			p.auditCommand(),
 			p.planCommand(),
+			p.planRequestCommand(),
 		}},
 		{"Keep and move the data:", []*cobra.Command{
 			p.backupCommand(),

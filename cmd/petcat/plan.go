@@ -29,11 +29,16 @@ func planNames() (names []string) {
 // planFlags adds the flags for the plan and quotas of an account.
 func planFlags(cmd *cobra.Command) {
 	cmd.Flags().String("plan", "", "put the account on this `plan`: free, pro, business or enterprise")
-	numberFlag(cmd, "per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
-	numberFlag(cmd, "per-day", 0, "allow this number of requests per day; only for the enterprise plan")
+	quotaFlags(cmd)
 	numberFlag(cmd, "max-categories", 0, "let the account store this `number` of categories; only for the enterprise plan")
 	numberFlag(cmd, "max-bytes", 0, "let its categories take this `number` of bytes; only for the enterprise plan")
 	complete(cmd, "plan", planNames()...)
+}
+
+// quotaFlags adds the flags for the quotas of the Enterprise plan.
+func quotaFlags(cmd *cobra.Command) {
+	numberFlag(cmd, "per-minute", 0, "allow this number of requests per minute; only for the enterprise plan")
+	numberFlag(cmd, "per-day", 0, "allow this number of requests per day; only for the enterprise plan")
 }
 
 // subscription returns a plan with the quotas in the flags.
