@@ -2,12 +2,12 @@ package main
 
 import (
 	"cmp"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) auditCommand() *cobra.Command {
@@ -88,14 +88,8 @@ func verifyAudit(c *call) error {
 		return err
 	}
 	head := check.Head()
-	report := record{
-		kv("entries", entries),
-		kv("head", head),
-		kv("last_sequence", head.Sequence),
-		kv("last_hash", hex.EncodeToString(head.Hash[:])),
-	}
 	return c.printFindings(
-		report,
+		representation.AuditReport(entries, head),
 		fmt.Sprintf("Checked %s of the audit log; its head is %s.", counted(entries, "entry", "entries"), head),
 		findings,
 	)

@@ -2,6 +2,7 @@ package management
 
 import (
 	"context"
+	"time"
 
 	"github.com/petcat-api/petcat"
 )
@@ -15,14 +16,30 @@ type BanStore interface {
 	) (petcat.Result[petcat.Ban], error)
 }
 
-// listBans handles GET /bans: it lists the bans in force.
+// activeSince returns when the requested bans are active: now by default, zero for all bans.
+func (c *call) activeSince() (time.Time, error) {
+	switch c.query("state") {
+	case "", string(petcat.BanActive):
+		return c.now, nil
+	case everyState:
+		return time.Time{}, nil
+	default:
+		return time.Time{}, petcat.Errorf(petcat.CodeInvalidField, "state must be active or all").In("state")
+	}
+}
+
+// listBans handles GET /bans: it lists the bans in force, or the last ban of every key.
 func (a *API) listBans(c *call) error {
 	limit, after, err := page(c, petcat.ParseKeyID)
 	if err != nil {
 		return err
 	}
+	active, err := c.activeSince()
+	if err != nil {
+		return err
+	}
 	bans, err := a.Store.BanPage(c.ctx(), petcat.BanQuery{
-		Active: c.now,
+		Active: active,
 		After:  after,
 		Limit:  limit,
 	})

@@ -39,6 +39,8 @@ func TestBans(t *testing.T) {
 	want.State, want.LiftedBy = "lifted", "token ci"
 	wantEqual(t, "the lifted ban", want, decode[ban](t, s.remove("/bans/key_2")))
 	wantEqual(t, "bans in force", []ban{}, decode[[]ban](t, s.get("/bans")))
+	wantEqual(t, "all bans", []ban{want}, decode[[]ban](t, s.get("/bans?state=all")))
+	s.rejected(400, "invalid_field", "GET", "/bans?state=lifted", "")
 	wantEqual(t, "the last ban", want, decode[ban](t, s.get("/bans/key_2")))
 
 	s.rejected(404, "not_found", "DELETE", "/bans/key_2", "") // lifted already

@@ -50,13 +50,17 @@ func (a *API) listKeys(c *call) error {
 	return a.keyPage(c, petcat.KeyQuery{Account: account.ID})
 }
 
-// listKeysByHint handles GET /keys.
-func (a *API) listKeysByHint(c *call) error {
-	hint, err := petcat.ParseKeyHint(c.query("hint"))
-	if err != nil {
-		return err
+// listAllKeys handles GET /keys: it lists the keys of all accounts, or those with a hint.
+func (a *API) listAllKeys(c *call) error {
+	var q petcat.KeyQuery
+	if c.r.URL.Query().Has("hint") {
+		hint, err := petcat.ParseKeyHint(c.query("hint"))
+		if err != nil {
+			return err
+		}
+		q.Hint = hint
 	}
-	return a.keyPage(c, petcat.KeyQuery{Hint: hint})
+	return a.keyPage(c, q)
 }
 
 // keyPage sends the requested page of the keys that a query selects.

@@ -71,7 +71,11 @@ func TestFindKeys(t *testing.T) {
 	}
 	wantEqual(t, "by hint", []string{"key_1"}, ids(t, s.get("/keys?hint="+first.Hint)))
 	s.rejected(400, "missing_field", "POST", "/keys/find", `{}`)
-	s.rejected(400, "invalid_field", "GET", "/keys?hint=abc", "")
+	wantEqual(t, "all", []string{"key_2", "key_1"}, ids(t, s.get("/keys")))
+	wantEqual(t, "a page", []string{"key_1"}, ids(t, s.get("/keys?limit=1&after=key_2")))
+	for _, hint := range []string{"abc", ""} {
+		s.rejected(400, "invalid_field", "GET", "/keys?hint="+hint, "")
+	}
 }
 
 // TestListKeys: the keys of an account are listed in pages, the newest first.

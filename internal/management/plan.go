@@ -20,14 +20,35 @@ type PlanRequestStore interface {
 // listPlans handles GET /plans.
 func (*API) listPlans(c *call) error { return answerAll(c, petcat.Plans()) }
 
-// listPlanRequests handles GET /plan-requests: it lists the pending ones.
+// everyState is the value of the parameter state that selects every state.
+const everyState = "all"
+
+// planRequestState returns the requested state, by default pending, "" for all.
+func (c *call) planRequestState() (petcat.PlanRequestState, error) {
+	switch state := petcat.PlanRequestState(c.query("state")); state {
+	case "":
+		return petcat.PlanRequestPending, nil
+	case everyState:
+		return "", nil
+	case petcat.PlanRequestPending, petcat.PlanRequestApproved, petcat.PlanRequestDeclined:
+		return state, nil
+	default:
+		return "", petcat.Errorf(petcat.CodeInvalidField, "state must be pending, approved, declined or all").In("state")
+	}
+}
+
+// listPlanRequests handles GET /plan-requests.
 func (a *API) listPlanRequests(c *call) error {
 	limit, before, err := page(c, parseID)
 	if err != nil {
 		return err
 	}
+	state, err := c.planRequestState()
+	if err != nil {
+		return err
+	}
 	requests, err := a.Store.PlanRequests(c.ctx(), petcat.PlanRequestQuery{
-		State:  petcat.PlanRequestPending,
+		State:  state,
 		Before: petcat.PlanRequestID(before),
 		Limit:  limit,
 	})

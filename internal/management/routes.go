@@ -39,7 +39,7 @@ func (a *API) routes() []route {
 		{method: "GET", path: "/accounts/{account}/usage", handle: a.getUsage},
 		{method: "GET", path: "/accounts/{account}/rejections", handle: a.listRejections},
 
-		{method: "GET", path: "/keys", handle: a.listKeysByHint},
+		{method: "GET", path: "/keys", handle: a.listAllKeys},
 		{method: "POST", path: "/keys/find", handle: a.findKeys}, // a POST, to keep keys out of URLs
 		{method: "GET", path: "/keys/{key}", handle: a.getKey},
 		{method: "PATCH", path: "/keys/{key}", handle: a.editKey, changes: true},
@@ -69,6 +69,8 @@ func (a *API) routes() []route {
 		{method: "POST", path: "/nodes/{label}/resume", handle: a.resumeNode, changes: true},
 
 		{method: "GET", path: "/audit", handle: a.listAudit},
+		{method: "GET", path: "/audit/verify", handle: a.verifyAudit},
+		{method: "GET", path: "/usage", handle: a.getTotalUsage},
 		{method: "GET", path: "/usage/top", handle: a.topUsage},
 		{method: "GET", path: "/backups", handle: a.listBackups},
 	}

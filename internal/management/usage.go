@@ -21,8 +21,16 @@ func (a *API) getUsage(c *call) error {
 	if err != nil {
 		return err
 	}
+	return a.usageOf(c, account.ID)
+}
+
+// getTotalUsage handles GET /usage: it gets the usage of all accounts together.
+func (a *API) getTotalUsage(c *call) error { return a.usageOf(c, petcat.AllAccounts) }
+
+// usageOf sends the usage of an account or of all.
+func (a *API) usageOf(c *call, account petcat.AccountID) error {
 	step := cmp.Or(petcat.UsageStep(c.query("by")), petcat.UsageByDay)
-	q, err := c.usageQuery(account.ID, step)
+	q, err := c.usageQuery(account, step)
 	if err != nil {
 		return err
 	}
@@ -30,7 +38,7 @@ func (a *API) getUsage(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(representation.Usage(account.ID, q, history))
+	return c.answer(representation.Usage(representation.OrNull(account), q, history))
 }
 
 // usageQuery returns a usage query with the times in the request.

@@ -12,18 +12,26 @@ type counts struct {
 	MinuteRejected int64 `json:"minute_rejected"`
 }
 
-// addUsage adds 7 requests and 3 rejections of the account acct_1 and its key.
+// addUsage adds 7 requests and 3 rejections of the account acct_1 and its key, and 8 and 4 of all
+// accounts together.
 func (s *service) addUsage() {
 	s.t.Helper()
 	must(s.t, s.store.AddUsage(s.t.Context(), petcat.UsageBatch{
 		Node:   "a",
 		Number: 1,
 		SeenAt: noon,
-		Counts: []petcat.UsageCount{{
-			Account:     1,
-			Hour:        noon.Unix() / 3600,
-			UsageCounts: petcat.UsageCounts{Requests: 7, MinuteRejected: 3},
-		}},
+		Counts: []petcat.UsageCount{
+			{
+				Account:     1,
+				Hour:        noon.Unix() / 3600,
+				UsageCounts: petcat.UsageCounts{Requests: 7, MinuteRejected: 3},
+			},
+			{
+				Account:     petcat.AllAccounts,
+				Hour:        noon.Unix() / 3600,
+				UsageCounts: petcat.UsageCounts{Requests: 8, MinuteRejected: 4},
+			},
+		},
 		Rejections: []petcat.Rejection{{
 			Account:   1,
 			Key:       1,
@@ -51,10 +59,13 @@ func TestGetUsage(t *testing.T) {
 	for _, query := range []string{"", "?by=hour", "?by=hour&from=2027-03-14", "?from=7d"} {
 		wantEqual(t, query, want, decode[usage](t, s.get("/accounts/acme/usage"+query)))
 	}
+	all := usage{Total: counts{Requests: 8, MinuteRejected: 4}}
+	wantEqual(t, "all accounts", all, decode[usage](t, s.get("/usage?from=7d")))
 	for _, wrong := range []string{
 		"by=week", "from=tomorrow", "to=tomorrow", "from=2027-03-14&to=2027-03-14", "by=hour&from=2027-01-01",
 	} {
 		s.rejected(400, "invalid_field", "GET", "/accounts/acme/usage?"+wrong, "")
+		s.rejected(400, "invalid_field", "GET", "/usage?"+wrong, "")
 	}
 }
 

@@ -236,6 +236,16 @@ func AuditEntry(e petcat.AuditEntry) Record {
 	}
 }
 
+// AuditReport returns the record of a check of the audit log with a number of entries.
+func AuditReport(entries int64, head petcat.AuditHead) Record {
+	return Record{
+		{"entries", entries},
+		{"head", head},
+		{"last_sequence", head.Sequence},
+		{"last_hash", hex.EncodeToString(head.Hash[:])},
+	}
+}
+
 // Counts returns the members of usage counts, which have the names of the CSV columns.
 func Counts(c petcat.UsageCounts) Record {
 	return Record{
