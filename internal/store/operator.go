@@ -12,13 +12,18 @@ const operatorColumns = `
 	(SELECT max(l.expires_at) FROM sign_in_links AS l WHERE l.operator_name = name)`
 
 func scanOperator(row Row) (o petcat.Operator, err error) {
-	err = row.Scan(
+	err = row.Scan(operatorFields(&o)...)
+	return o, err
+}
+
+// operatorFields returns the destinations of operatorColumns.
+func operatorFields(o *petcat.Operator) []any {
+	return []any{
 		&o.Name,
 		&o.Role,
 		(*moment)(&o.CreatedAt),
 		(*moment)(&o.LinkExpiresAt),
-	)
-	return o, err
+	}
 }
 
 const selectOperator = `SELECT ` + operatorColumns + ` FROM operators WHERE name = $1`
@@ -39,13 +44,8 @@ const selectOperators = `
 	FROM operators ORDER BY name`
 
 func scanOperatorWithSessions(row Row) (o petcat.Operator, err error) {
-	err = row.Scan(
-		&o.Name,
-		&o.Role,
-		(*moment)(&o.CreatedAt),
-		(*moment)(&o.LinkExpiresAt),
-		&o.Sessions,
-	)
+	fields := append(operatorFields(&o), &o.Sessions)
+	err = row.Scan(fields...)
 	return o, err
 }
 

@@ -176,7 +176,7 @@ func (s *Store) DayUsed(ctx context.Context, account petcat.AccountID, day int64
 }
 
 const (
-	// countColumns and sumColumns are the counts that scanPeriod and scanAccountUsage read.
+	// countColumns and sumColumns are the counts that countFields reads.
 	countColumns = `requests, minute_rejected, day_rejected, ban_rejected, key_rejected, failed, bytes`
 	sumColumns   = `
 		sum(requests), sum(minute_rejected), sum(day_rejected), sum(ban_rejected), sum(key_rejected),
@@ -208,17 +208,22 @@ const (
 		ORDER BY seen_at, node`
 )
 
+// countFields returns the destinations of countColumns.
+func countFields(c *petcat.UsageCounts) []any {
+	return []any{
+		&c.Requests,
+		&c.MinuteRejected,
+		&c.DayRejected,
+		&c.BanRejected,
+		&c.KeyRejected,
+		&c.Failed,
+		&c.Bytes,
+	}
+}
+
 func scanPeriod(row Row) (p petcat.UsagePeriod, err error) {
-	err = row.Scan(
-		(*moment)(&p.Begin),
-		&p.Requests,
-		&p.MinuteRejected,
-		&p.DayRejected,
-		&p.BanRejected,
-		&p.KeyRejected,
-		&p.Failed,
-		&p.Bytes,
-	)
+	fields := append([]any{(*moment)(&p.Begin)}, countFields(&p.UsageCounts)...)
+	err = row.Scan(fields...)
 	return p, err
 }
 
@@ -291,17 +296,8 @@ const (
 )
 
 func scanAccountUsage(row Row) (u petcat.AccountUsage, err error) {
-	err = row.Scan(
-		&u.Account,
-		&u.Name,
-		&u.Requests,
-		&u.MinuteRejected,
-		&u.DayRejected,
-		&u.BanRejected,
-		&u.KeyRejected,
-		&u.Failed,
-		&u.Bytes,
-	)
+	fields := append([]any{&u.Account, &u.Name}, countFields(&u.UsageCounts)...)
+	err = row.Scan(fields...)
 	return u, err
 }
 
@@ -343,17 +339,8 @@ const (
 )
 
 func scanUsageCount(row Row) (c petcat.UsageCount, err error) {
-	err = row.Scan(
-		&c.Account,
-		&c.Hour,
-		&c.Requests,
-		&c.MinuteRejected,
-		&c.DayRejected,
-		&c.BanRejected,
-		&c.KeyRejected,
-		&c.Failed,
-		&c.Bytes,
-	)
+	fields := append([]any{&c.Account, &c.Hour}, countFields(&c.UsageCounts)...)
+	err = row.Scan(fields...)
 	return c, err
 }
 
