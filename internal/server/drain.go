@@ -25,8 +25,8 @@ const (
 )
 
 // Shutdown drains and stops the node, even if ctx has ended. First /readyz reports that the node is
-// draining, then the node stops accepting connections. Requests in flight are cut off at the
-// shutdown timeout. Shutdown returns an error if a part could not be closed.
+// draining, then the node stops accepting connections, on the admin listener last. Requests in flight
+// are cut off at the shutdown timeout. Shutdown returns an error if a part could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {
 	n.state.draining.Store(true)
 	n.notifySupervisor(context.WithoutCancel(ctx), "STOPPING=1")
@@ -41,6 +41,10 @@ func (n *Node) Shutdown(ctx context.Context) error {
 			n.Log.WarnContext(ctx, "requests cut off at --shutdown-timeout", "requests", left, "timeout", timeout)
 		}
 		_ = n.api.Close()
+	}
+	// Until here, /readyz shows the drain. Operators' requests in flight need the data.
+	if n.admin.Shutdown(limited) != nil {
+		_ = n.admin.Close()
 	}
 	err := n.lifetime.close(ctx)
 	n.Log.InfoContext(ctx, "stopped")

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -55,6 +57,35 @@ func TestShutdownTimeout(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "requests cut off at --shutdown-timeout") {
 		t.Errorf("log: %s", &log)
+	}
+}
+
+// TestShutdownOfOperators: an operator's request in flight is answered before the data is closed.
+func TestShutdownOfOperators(t *testing.T) {
+	t.Parallel()
+	n := must(Start(t.Context(), testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)))
+	conn := must(net.Dial("tcp", n.sockets.admin.Addr().String()))
+	defer func() { _ = conn.Close() }()
+	form := "token=" + strings.Repeat("a", 32)
+	_ = must(io.WriteString(conn, "POST /console/sign-in HTTP/1.1\r\n"+
+		"Host: localhost\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\n"+
+		"Expect: 100-continue\r\n"+
+		fmt.Sprintf("Content-Length: %d\r\n\r\n", len(form))))
+	answers := bufio.NewReader(conn)
+	if line := must(answers.ReadString('\n')); !strings.Contains(line, "100 Continue") { // the handler reads the form
+		t.Fatal(line)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- n.Shutdown(context.WithoutCancel(t.Context())) }()
+	<-n.sockets.admin.closed
+	_ = must(io.WriteString(conn, form))
+	answer := string(must(io.ReadAll(answers)))
+	if !strings.Contains(answer, "403 Forbidden") || !strings.Contains(answer, "This link was used already") {
+		t.Error(answer)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
