@@ -13,9 +13,9 @@ type bounds struct {
 }
 
 // BoundCategories bounds the categories of each account and of the deployment. The node has the
-// sums in memory: holdings returns what it knows of an account. On several nodes, an account may
-// pass its limit by what the other nodes store at the same time. Call it before the store is used
-// concurrently.
+// sums in memory: holdings returns what it knows of an account. It is asked before a create waits for its
+// commit, so an account may pass its limit by what it stores at the same time, here or on other nodes.
+// Call BoundCategories before the store is used concurrently.
 func (s *Store) BoundCategories(holdings func(petcat.AccountID) petcat.Holdings, allBytes int64) {
 	s.bounds = &bounds{holdings, allBytes}
 }
