@@ -222,11 +222,8 @@ func signOut(x *Exchange) error {
 
 // SignOutEverywhere ends all sessions of the signed-in user.
 func SignOutEverywhere(x *Exchange) error {
-	by, err := x.Author()
-	if err != nil {
-		return err
-	}
-	_, err = x.site.Sessions.SignOutEverywhere(x.R.Context(), by, x.Session.Subject())
+	// Without the form's once: if it is sent again, sessions since the first time must end, too.
+	_, err := x.site.Sessions.SignOutEverywhere(x.R.Context(), petcat.By(x.Actor()), x.Session.Subject())
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,17 @@ func TestSignOutEverywhere(t *testing.T) {
 	other.Get("").Want(http.StatusOK)
 }
 
+// TestSignOutEverywhereAgain: a form that is sent again ends the sessions since the first time, too.
+func TestSignOutEverywhereAgain(t *testing.T) {
+	s := start(t)
+	a := s.Account("acme")
+	for range 2 {
+		customer, stolen := signIn(s, a), signIn(s, a)
+		customer.Post("sign-out-everywhere", "once", "a").WantGoesTo("sign-in")
+		stolen.Get("").WantGoesTo("sign-in?done=expired")
+	}
+}
+
 // TestSessionExpiry: a session lasts for 30 days from its last use, as its cookie does.
 func TestSessionExpiry(t *testing.T) {
 	s := start(t)
