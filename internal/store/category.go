@@ -10,12 +10,8 @@ import (
 
 // CreateCategory implements [petcat.CategoryStore].
 func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	rejected := c.Rejected
-	if rejected == nil {
-		rejected = s.bounds.check(c.Account, c.Limit, c.New.WithID(0).Stored())
-	}
-	if c.IdempotencyKey == "" && rejected != nil {
-		return petcat.CreatedCategory{}, rejected
+	if c.IdempotencyKey == "" && c.Rejected != nil {
+		return petcat.CreatedCategory{}, c.Rejected
 	}
 	key := c.IdempotencyKey
 	if c.By != "" && key != "" {
@@ -26,7 +22,9 @@ func (s *Store) CreateCategory(ctx context.Context, c petcat.CreateCategory) (pe
 		By:       c.By,
 		Key:      key,
 		New:      c.New,
-		Rejected: rejected,
+		Rejected: c.Rejected,
+		Limit:    c.Limit,
+		bounds:   s.bounds,
 	}
 	if err := s.create(ctx, created); err != nil {
 		return petcat.CreatedCategory{}, err
@@ -95,7 +93,7 @@ func (s *Store) updateCategory(ctx context.Context, u petcat.UpdateCategory) (_ 
 		return before.Category, tx.Commit()
 	}
 	added := after.Stored().Minus(before.Stored())
-	if rejected := s.bounds.check(u.Account, u.Limit, added); rejected != nil {
+	if rejected := tx.grow(s.bounds, u.Account, u.Limit, added); rejected != nil {
 		return petcat.Category{}, rejected
 	}
 	if err := tx.replaceCategory(after); err != nil {

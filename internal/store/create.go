@@ -19,6 +19,9 @@ type Create struct {
 	New NewResource
 	// Rejected, if not nil, is the error for a new resource. A replay succeeds nevertheless.
 	Rejected *petcat.Error
+	// Limit is the most that the account may store; zero for an operator.
+	Limit  petcat.Storage
+	bounds *bounds
 
 	// ID is the id of the resource. Read it and Replayed only after the commit.
 	ID int64
@@ -75,6 +78,10 @@ func (t *Tx) CreateAll(group []*Create) error {
 		}
 		switch n := c.New.(type) {
 		case petcat.NewCategory:
+			if rejected := t.grow(c.bounds, c.Account, c.Limit, n.WithID(0).Stored()); rejected != nil {
+				c.Outcome = rejected
+				continue
+			}
 			row, err := t.newCategory(c, n)
 			if err != nil {
 				return err
