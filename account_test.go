@@ -27,6 +27,11 @@ func TestParseAccountName(t *testing.T) {
 		{"space at the end", "alice ", petcat.CodeInvalidField},
 		{"no-break space at the start", "\u00a0alice", petcat.CodeInvalidField},
 		{"zero-width space", "alice\u200b", petcat.CodeInvalidField},
+		{"Hangul filler", "alice\u3164", petcat.CodeInvalidField},
+		{"blank Braille", "a\u2800", petcat.CodeInvalidField},
+		{"combining grapheme joiner", "al\u034fice", petcat.CodeInvalidField},
+		{"variation selector", "alice\ufe01", petcat.CodeInvalidField},
+		{"line separator", "al\u2028ice", petcat.CodeInvalidField},
 		{"other direction", "a\u202eb", petcat.CodeInvalidField},
 		{"soft hyphen", "al\u00adice", petcat.CodeInvalidField},
 	} {

@@ -56,11 +56,24 @@ func (r textRule) checkCharacters(s string) error {
 		if unicode.IsControl(c) && (!r.lines || c != '\t' && c != '\n' && c != '\r') {
 			return r.fail(rule, c)
 		}
-		if r.distinct && unicode.Is(unicode.Cf, c) {
+		if r.distinct && invisible(c) {
 			return r.fail("not contain invisible characters (found U+%04X)", c)
 		}
 	}
 	return nil
+}
+
+// invisible reports whether a character shows nothing, not even a space of its own: two texts that differ
+// only in it look the same. Beside format characters, such are the default ignorable ones, separators of
+// lines, and the blank ones of Hangul and Braille.
+func invisible(c rune) bool {
+	const blankBraille = '\u2800'
+	return c == blankBraille || unicode.In(c,
+		unicode.Cf,
+		unicode.Zl,
+		unicode.Zp,
+		unicode.Other_Default_Ignorable_Code_Point, // with the fillers of Hangul
+		unicode.Variation_Selector)
 }
 
 // visible reports whether a character is visible. White space, separators and format

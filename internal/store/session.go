@@ -201,15 +201,18 @@ func (s *Store) SignOutEverywhere(
 	if replayed != 0 {
 		return petcat.Result[int64]{Value: replayed - 1, Replayed: true}, tx.Commit()
 	}
-	if err := tx.deleteLinks(of); err != nil {
+	links, err := tx.Exec(deleteLinks, of.Operator, of.Account)
+	if err != nil {
 		return ended, err
 	}
 	ended.Value, err = tx.endSessions(of)
 	if err != nil {
 		return ended, err
 	}
-	if err := tx.log(by.Actor, action, of.String(), detail{"sessions": ended.Value}); err != nil {
-		return ended, err
+	if links+ended.Value > 0 { // else many requests of one session would each write an entry
+		if err := tx.log(by.Actor, action, of.String(), detail{"sessions": ended.Value}); err != nil {
+			return ended, err
+		}
 	}
 	// Signing out has no resource. Instead of an id, the number of sessions is stored with the
 	// idempotency key, plus 1, because 0 means none.

@@ -224,6 +224,10 @@ func testSignOut(f signInFixture) {
 	last := fmt.Sprintf(`%s %s.sign_out %s {"sessions":2}`, f.of.Actor(), f.of.Realm(), f.of)
 	wantEqual(f.t, "the last audit entry", last, lines[len(lines)-1])
 
+	ended = must(f.SignOutEverywhere(f.t.Context(), petcat.By(f.of.Actor()), f.of)).Value
+	wantEqual(f.t, "ended sessions of nobody", int64(0), ended)
+	wantEqual(f.t, "new audit entries", 0, len(f.auditLines(f.t))-len(lines))
+
 	// A retry ends no session that was started since.
 	by := petcat.Author{Actor: f.of.Actor(), Key: "k", Request: "sign out"}
 	f.signIn(4)
