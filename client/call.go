@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -42,8 +43,10 @@ type Response struct {
 
 // Do calls an operation of the API by its method and its path below /v1, such as
 // /categories?limit=10, with the same retries and limits as the other methods. It sends in as
-// JSON and decodes the response into out; both may be nil. The Response is nil if there was
-// none to the last request.
+// JSON and decodes the response into out; both may be nil. A POST gets a random
+// Idempotency-Key, unless an option sets one. A response that is not the service's, such as a
+// login page with status 200, is a [ConnectionError]. The Response is nil if there was none to
+// the last request.
 func (c *Client) Do(ctx context.Context, method, path string, in, out any, options ...Option) (*Response, error) {
 	path = "/" + strings.TrimLeft(path, "/")
 	r := &call{Client: c, method: method, url: c.base.String() + path}
@@ -61,15 +64,29 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 		WithIdempotencyKey(randomKey())(&r.settings)
 	}
 	res, err := r.do(ctx)
-	if err != nil || out == nil || res.Status >= http.StatusMultipleChoices {
+	if err != nil || res.Status >= http.StatusMultipleChoices {
 		return res, err
 	}
-	if err := decode(r.answer, out); err != nil {
+	if err := r.decode(res.Status, out); err != nil {
 		r.unknownSince = now()
-		err = fmt.Errorf("the response with status %d is not the service's: %w", res.Status, err)
+		err = fmt.Errorf("the response with status %d is not from the service; is %s its URL? %w", res.Status, r.base, err)
 		return res, r.failed(&ConnectionError{Err: err}, nil)
 	}
 	return res, nil
+}
+
+// decode decodes the successful response into out. Without a body, the service responds with
+// status 204, and so to each delete.
+func (r *call) decode(status int, out any) error {
+	switch {
+	case out != nil:
+		return decode(r.answer, out)
+	case status == http.StatusNoContent:
+		return nil
+	case r.method == http.MethodDelete, !json.Valid(r.answer):
+		return errors.New("it is not the response to a " + r.method)
+	}
+	return nil
 }
 
 // decode decodes the body of a success. It ignores unknown members, which later versions of
@@ -113,8 +130,8 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 			return nil, r.failed(last, nil)
 		}
 		res, err := r.send(ctx, pass)
-		if err == nil || r.unknown() && r.method == http.MethodDelete && asError(err).Status == http.StatusNotFound {
-			return res, nil // not found: an earlier request of this call deleted it
+		if err == nil || r.unknown() && r.method == http.MethodDelete && isDeleted(err) {
+			return res, nil // an earlier request of this call deleted it
 		}
 		if !r.unknown() && outcomeUnknown(err) {
 			r.unknownSince = sent
@@ -125,8 +142,12 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 			wait = 0 // the gate delays the next request
 		}
 		deadline, hasDeadline := ctx.Deadline()
+		retries := r.retries
+		if lost := (*ConnectionError)(nil); !r.answered.Load() && errors.As(err, &lost) && !lost.sent {
+			retries = min(retries, firstConnections)
+		}
 		tooLong := retryAfter > r.maxWait || hasDeadline && !now().Add(wait).Before(deadline)
-		if n > r.retries || ctx.Err() != nil || !r.mayRetry(err) || tooLong {
+		if n > retries || ctx.Err() != nil || !r.mayRetry(err) || tooLong {
 			return res, r.failed(err, nil)
 		}
 		last = err
@@ -138,6 +159,17 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 			return res, r.failed(ctx.Err(), err)
 		}
 	}
+}
+
+// firstConnections is how often a failed connection is retried while the service has never
+// responded, which takes at most 1.5 s: the URL may be wrong.
+const firstConnections = 2
+
+// isDeleted reports whether a response is the service's for a missing resource. A 404 without
+// this code is a proxy's.
+func isDeleted(err error) bool {
+	e := asError(err)
+	return e.Status == http.StatusNotFound && e.Code == CodeNotFound
 }
 
 func (r *call) unknown() bool { return !r.unknownSince.IsZero() }
@@ -157,7 +189,13 @@ func (r *call) enter(ctx context.Context) (*pass, error) {
 	if r.path == usagePath {
 		return nil, ctx.Err()
 	}
-	return r.gate.enter(ctx, r.maxWait)
+	return r.gate.enter(ctx, r.maxWait, func(wait time.Duration, why *Error) {
+		attributes := []slog.Attr{slog.Duration("wait", wait)}
+		if why != nil {
+			attributes = append(attributes, slog.Any("error", why))
+		}
+		r.log(ctx, slog.LevelInfo, "waiting for the limits of the account", attributes...)
+	})
 }
 
 // failed returns the error of a call that ended because of why. last is the error of its last
@@ -192,7 +230,11 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 			err = e.Err // without the URL
 		}
 		// A transport that reports no connections may have sent it.
-		return nil, &ConnectionError{Err: err, sent: connected.Load() || !asked.Load()}
+		sent := connected.Load() || !asked.Load()
+		if !sent && ctx.Err() == nil {
+			err = fmt.Errorf("cannot connect to %s: %w", address(r.base), err)
+		}
+		return nil, &ConnectionError{Err: err, sent: sent}
 	}
 	answer, err := r.http.Do(req)
 	if err != nil {
@@ -200,6 +242,7 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 		return lost(err)
 	}
 	defer func() { _ = answer.Body.Close() }() // the body was already read
+	r.answered.Store(true)
 	h := answer.Header
 	res := &Response{
 		Status: answer.StatusCode, Header: h, RequestID: h.Get("X-Request-Id"), ETag: h.Get("ETag"),
@@ -209,7 +252,7 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 	var failure, rejected *Error
 	unchanged := res.Status == http.StatusNotModified && r.header.Get(headerIfNoneMatch) != ""
 	if res.Status >= http.StatusMultipleChoices && !unchanged {
-		failure = readError(answer, res)
+		failure = readError(answer, res, r.path)
 	}
 	if res.Status == http.StatusTooManyRequests {
 		rejected = failure
@@ -236,6 +279,15 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 	return res, nil
 }
 
+// address returns host and port of a URL.
+func address(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
 // request returns a new HTTP request.
 func (r *call) request(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
@@ -259,7 +311,7 @@ func (r *call) request(ctx context.Context) (*http.Request, error) {
 func (r *call) log(ctx context.Context, level slog.Level, message string, more ...slog.Attr) {
 	if r.logger != nil {
 		attributes := append([]slog.Attr{slog.String("method", r.method), slog.String("path", r.path)}, more...)
-		r.logger.LogAttrs(ctx, level, message, attributes...) //nolint:sloglint // both messages are constant
+		r.logger.LogAttrs(ctx, level, message, attributes...) //nolint:sloglint // all messages are constant
 	}
 }
 

@@ -40,7 +40,8 @@ const categoriesPath = "/categories"
 
 // Create creates a category. When it returns, the category is on the service's disk. After an
 // [ErrOutcomeUnknown], the category may exist: to find out, retry with the same
-// [WithIdempotencyKey].
+// [WithIdempotencyKey]. A repeated create returns the first result, as it was then, even if the
+// category was changed or deleted since; [Response].Replayed is true.
 func (s *Categories) Create(ctx context.Context, n NewCategory, options ...Option) (Category, *Response, error) {
 	return s.one(ctx, http.MethodPost, categoriesPath, n, options)
 }
@@ -51,8 +52,10 @@ func (s *Categories) Get(ctx context.Context, id int64, options ...Option) (Cate
 }
 
 // Update changes a category and returns the result. Only the account that created the category
-// may change it. Without [WithIfMatch], the last change wins, and an update that may have been
-// carried out is not retried: after an [ErrOutcomeUnknown], read the category to find out.
+// may change it. To change what you have read, pass WithIfMatch(category.ETag): then the update
+// fails if the category has changed, and is retried safely. Without [WithIfMatch], the last
+// change wins, and an update that may have been carried out is not retried: after an
+// [ErrOutcomeUnknown], read the category to find out.
 func (s *Categories) Update(
 	ctx context.Context, id int64, change CategoryChange, options ...Option,
 ) (Category, *Response, error) {

@@ -3,7 +3,8 @@
 //
 // A call returns the result and its [Response], or an error. It retries a request whose
 // failure may be temporary up to 8 times, with exponential backoff and jitter, and never
-// before Retry-After has passed. It repeats a request that may have been carried out only if
+// before Retry-After has passed. While the service has never responded, it retries a failed
+// connection only twice: the URL may be wrong. It repeats a request that may have been carried out only if
 // that is safe: a read, a delete, a create, whose requests all have the same
 // Idempotency-Key, and an update with [WithIfMatch]. It returns any other error at once.
 //
@@ -68,6 +69,7 @@ type Client struct {
 	settings  settings // of a call without options
 	gate      gate
 	limits    atomic.Pointer[Limits] // nil before the first response
+	answered  atomic.Bool            // by the service, or by a proxy
 }
 
 // New returns a Client for the service at a URL, such as https://petcat.example.com/v1, and
@@ -167,8 +169,14 @@ func (s settings) with(options []Option) (settings, error) {
 }
 
 // WithHTTPClient sends requests with a copy of an http.Client, including its timeouts and its
-// transport. Redirects are not followed, even if it has a CheckRedirect.
+// transport. Redirects are not followed, even if it has a CheckRedirect. A nil client is an
+// error; leave the option out for the default.
 func WithHTTPClient(h *http.Client) Option {
+	if h == nil {
+		return func(s *settings) {
+			s.badOption = errors.New("petcat: WithHTTPClient got no client; leave it out for the default")
+		}
+	}
 	own := *h
 	// A redirect could send the key to another host, and turn a create into a read.
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -194,7 +202,8 @@ func WithUserAgent(product string) Option {
 	return func(s *settings) { s.product = " " + product }
 }
 
-// WithLogger logs each retry at level Info, and each response at level Debug.
+// WithLogger logs each retry, and each wait of more than a second for the limits of the account
+// before it begins, at level Info. It logs each response at level Debug.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) { s.logger = logger }
 }

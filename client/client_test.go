@@ -51,6 +51,13 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestNilHTTPClient: New rejects a nil http.Client.
+func TestNilHTTPClient(t *testing.T) {
+	if _, err := petcat.New("http://petcat.test", validKey, petcat.WithHTTPClient(nil)); err == nil || !strings.Contains(err.Error(), "WithHTTPClient") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // TestOptionsOfOneCall: New rejects the options that only make sense for one call.
 func TestOptionsOfOneCall(t *testing.T) {
 	for name, option := range map[string]petcat.Option{
@@ -155,6 +162,9 @@ func TestNotSent(t *testing.T) {
 		c, err := petcat.New(url, validKey, petcat.WithRetries(retries))
 		must(t, err)
 		err = createAll(t.Context(), c, "cat", 1)
+		if host := strings.Split(url, "//")[1]; err == nil || !strings.Contains(err.Error(), "cannot connect to "+host+": ") {
+			t.Errorf("%s: the error is %v", url, err)
+		}
 		if _, lost := errors.AsType[*petcat.ConnectionError](err); !lost || errors.Is(err, petcat.ErrOutcomeUnknown) {
 			t.Errorf("%s: the error is %v", url, err)
 		}

@@ -67,6 +67,8 @@ type Error struct {
 	Code Code
 	// Message says, for people, what is wrong and what to do.
 	Message string
+	// Field is the member or parameter that is wrong, such as "name"; "" if the service names none.
+	Field string
 	// RequestID identifies the request. Quote it to the operator of the service.
 	RequestID string
 	// RetryAfter is how long to wait before the next request; 0 if the response does not say.
@@ -124,15 +126,18 @@ func (e *ConnectionError) Unwrap() error { return e.Err }
 // hundred.
 const maxErrorBody = 64 << 10
 
-// readError reads an error response.
-func readError(answer *http.Response, res *Response) *Error {
-	e := &Error{Status: res.Status, RequestID: res.RequestID, RetryAfter: retryAfter(res.Header)}
+// readError reads an error response to a request with a path below /v1.
+func readError(answer *http.Response, res *Response, path string) *Error {
+	e := &Error{
+		Status: res.Status, Field: res.Header.Get("X-Error-Field"),
+		RequestID: res.RequestID, RetryAfter: retryAfter(res.Header),
+	}
 	if e.RetryAfter == 0 && e.Status == http.StatusTooManyRequests {
 		e.RetryAfter = max(res.Limits.ends.Sub(now()), 0)
 	}
-	if to := res.Header.Get("Location"); to != "" && res.Status < http.StatusBadRequest {
+	if to, _, _ := strings.Cut(res.Header.Get("Location"), "?"); to != "" && res.Status < http.StatusBadRequest {
 		e.Message = "redirects are not followed, because the key is for one service alone; " +
-			"if you trust it, use the URL of " + to
+			"if you trust it, use its URL: " + strings.TrimSuffix(to, path)
 		return e
 	}
 	var body struct {

@@ -20,6 +20,8 @@ const (
 	// seconds and so on after consecutive 429s.
 	firstSpread = time.Second
 	maxSpread   = time.Minute
+	// Shorter waits are not reported.
+	reportedWait = time.Second
 )
 
 // gate delays the requests of a Client until the service will allow them. The package
@@ -53,6 +55,7 @@ type waiter struct {
 	done     chan struct{} // closed when pass or err is set
 	pass     *pass
 	err      error
+	news     chan struct{} // has an element if the wait may have become longer
 }
 
 // pass is the right to send one request. Its done method must be called once. A nil pass is
@@ -66,9 +69,10 @@ type pass struct {
 func now() time.Time { return time.Now() } //nolint:forbidigo // see above
 
 // enter waits until a request may be sent. It returns the error of the context, or, if the
-// wait would be too long, the [Error] that the service would respond with.
-func (g *gate) enter(ctx context.Context, maxWait time.Duration) (*pass, error) {
-	w := &waiter{maxWait: maxWait, done: make(chan struct{})}
+// wait would be too long, the [Error] that the service would respond with. Before a long wait,
+// it calls report, once for each reason, which is nil if requests are only spread.
+func (g *gate) enter(ctx context.Context, maxWait time.Duration, report func(time.Duration, *Error)) (*pass, error) {
+	w := &waiter{maxWait: maxWait, done: make(chan struct{}), news: make(chan struct{}, 1)}
 	w.deadline, _ = ctx.Deadline()
 	g.mu.Lock()
 	if err := g.tooLong(w); err != nil {
@@ -78,18 +82,35 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration) (*pass, error) 
 	g.queue = append(g.queue, w)
 	g.allow()
 	g.mu.Unlock()
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if i := slices.Index(g.queue, w); i >= 0 {
-			g.queue = slices.Delete(g.queue, i, i+1)
-			return nil, ctx.Err()
+	reported, reason := false, (*Error)(nil)
+	for {
+		select {
+		case <-w.done:
+			return w.pass, w.err
+		case <-w.news:
+			wait, why := g.wait()
+			if wait > reportedWait && !(reported && why == reason) {
+				reported, reason = true, why
+				report(wait, why)
+			}
+		case <-ctx.Done():
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if i := slices.Index(g.queue, w); i >= 0 {
+				g.queue = slices.Delete(g.queue, i, i+1)
+				return nil, ctx.Err()
+			}
+			// It was allowed at the same time: its request will fail with the context.
+			return w.pass, w.err
 		}
-		// It was allowed at the same time: its request will fail with the context.
 	}
-	return w.pass, w.err
+}
+
+// wait returns how long no request is allowed, and why.
+func (g *gate) wait() (time.Duration, *Error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.opens.Sub(now()), g.closed
 }
 
 // tooLong returns an error if the gate opens too late for a waiter. The caller holds mu.
@@ -107,6 +128,12 @@ func (g *gate) allow() {
 		at := now()
 		if at.Before(g.opens) {
 			g.allowIn(g.opens.Sub(at))
+			for _, w := range g.queue {
+				select {
+				case w.news <- struct{}{}:
+				default:
+				}
+			}
 			return
 		}
 		g.closed = nil

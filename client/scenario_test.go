@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
@@ -44,6 +45,7 @@ type (
 		Script  []exchange
 		Calls   []action
 		Limits  any
+		Waits   [][]float64
 		Error   *failureWanted
 	}
 	exchange struct {
@@ -73,6 +75,13 @@ type (
 			Quantity    int
 			PageSize    int `json:"page_size"`
 			After       int64
+			Object      *struct {
+				ID   int64
+				ETag string
+			}
+			Method, Path string
+			Query        map[string]string
+			Body         any
 		}
 		Options struct {
 			IdempotencyKey *string `json:"idempotency_key"`
@@ -89,6 +98,8 @@ type (
 		Status         *int
 		Code           *petcat.Code
 		Message        *string
+		Field          *string
+		Text           string    // a regular expression
 		RequestID      *string   `json:"request_id"`
 		RetryAfter     []float64 `json:"retry_after"`
 		NotSent        *bool     `json:"not_sent"`
@@ -142,10 +153,11 @@ func TestScenarios(t *testing.T) {
 }
 
 func (s *scenario) run(t *testing.T) {
+	var waits waitLog
 	server := &script{t: t, scenario: s, begun: time.Now(), keys: map[string]string{}}
 	h := &http.Client{Transport: server, Timeout: seconds(or(s.Client.Timeout, 30))}
 	options := []petcat.Option{
-		petcat.WithHTTPClient(h), petcat.WithRetries(or(s.Client.MaxRetries, 8)), petcat.WithMaxWait(seconds(or(s.Client.MaxWait, 120))),
+		petcat.WithLogger(slog.New(&waits)), petcat.WithHTTPClient(h), petcat.WithRetries(or(s.Client.MaxRetries, 8)), petcat.WithMaxWait(seconds(or(s.Client.MaxWait, 120))),
 	}
 	if s.Client.AppName != "" {
 		options = append(options, petcat.WithUserAgent(s.Client.AppName))
@@ -177,10 +189,40 @@ func (s *scenario) run(t *testing.T) {
 	if server.next != len(s.Script) {
 		t.Errorf("%d requests, want %d", server.next, len(s.Script))
 	}
+	if s.Waits != nil {
+		within := func(want []float64, got time.Duration) bool {
+			return got >= seconds(want[0])-time.Millisecond && got <= seconds(want[1])
+		}
+		if !slices.EqualFunc(s.Waits, waits.reported, within) {
+			t.Errorf("the waits are %v, want %v", waits.reported, s.Waits)
+		}
+	}
 	if s.Limits != nil {
 		wanted, _ := json.Marshal(s.Limits)
 		contains(t, wanted, limitsOf(c.Limits()))
 	}
+}
+
+// waitLog collects the waits that a client logs.
+type waitLog struct {
+	mu       sync.Mutex
+	reported []time.Duration
+}
+
+func (w *waitLog) Enabled(context.Context, slog.Level) bool { return true }
+func (w *waitLog) WithAttrs([]slog.Attr) slog.Handler       { return w }
+func (w *waitLog) WithGroup(string) slog.Handler            { return w }
+
+func (w *waitLog) Handle(_ context.Context, r slog.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.Attrs(func(a slog.Attr) bool {
+		if strings.HasPrefix(r.Message, "waiting") && a.Key == "wait" {
+			w.reported = append(w.reported, a.Value.Duration())
+		}
+		return true
+	})
+	return nil
 }
 
 func or[T any](p *T, otherwise T) T {
@@ -208,6 +250,10 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 		options = append(options, petcat.WithHeader(name, value))
 	}
 	x := &a.Args
+	if x.Object != nil {
+		x.ID = x.Object.ID
+		options = append(options, petcat.WithIfMatch(x.Object.ETag))
+	}
 	description := ""
 	_ = json.Unmarshal(x.Description, &description) // null is none
 	page := petcat.PageOptions{Limit: x.PageSize, After: x.After}
@@ -255,6 +301,18 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 		return created(v, "", res), res, err
 	case "orders.all":
 		return collect(c.Orders.All(ctx, page, options...))
+	case "request":
+		query := url.Values{}
+		for name, value := range x.Query {
+			query.Set(name, value)
+		}
+		var out any
+		if x.Method == http.MethodDelete {
+			res, err := c.Do(ctx, x.Method, x.Path, nil, nil, options...)
+			return nil, res, err
+		}
+		res, err := c.Do(ctx, x.Method, strings.TrimSuffix(x.Path+"?"+query.Encode(), "?"), x.Body, &out, options...)
+		return out, res, err
 	case "usage":
 		v, res, err := c.Usage(ctx, options...)
 		return v, res, err
@@ -354,6 +412,7 @@ func (w *failureWanted) check(t *testing.T, res *petcat.Response, err error) {
 	}
 	got := or(api, petcat.Error{})
 	wrong := w.Status != nil && got.Status != *w.Status || w.Code != nil && got.Code != *w.Code || w.Message != nil && got.Message != *w.Message ||
+		w.Field != nil && got.Field != *w.Field || !regexp.MustCompile(w.Text).MatchString(err.Error()) ||
 		w.RequestID != nil && got.RequestID != *w.RequestID || w.NotSent != nil && got.NotSent != *w.NotSent ||
 		w.OutcomeUnknown != nil && errors.Is(err, petcat.ErrOutcomeUnknown) != *w.OutcomeUnknown ||
 		w.RetryAfter != nil && (got.RetryAfter < seconds(w.RetryAfter[0]) || got.RetryAfter > seconds(w.RetryAfter[1]))

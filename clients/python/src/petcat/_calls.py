@@ -249,8 +249,10 @@ class Core:
 
     def _headers(self, call: Call[Any]) -> Headers:
         content = {} if call.body is None else {"Content-Type": "application/json"}
-        own = {"User-Agent": self.settings.user_agent, "Accept": "application/json", **content, **call.headers}
-        return Headers({**checked_headers(call.options.get("headers", {})), **Headers(own)})
+        headers = checked_headers(call.options.get("headers", {}))
+        headers.update({"User-Agent": self.settings.user_agent, "Accept": "application/json", **content})
+        headers.update(call.headers)
+        return headers
 
     def _failure(self, call: Call[Any], answer: Answer) -> APIError:
         """Returns the error of a response."""
@@ -305,7 +307,7 @@ def _positive(seconds: float | None, name: str) -> float:
     return seconds
 
 
-def checked_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+def checked_headers(headers: Mapping[str, str]) -> Headers:
     for name, value in headers.items():
         if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or not re.fullmatch(r"[\t -~]*", value):
             raise ValueError(f"the header {name!r} cannot be sent with its value")
