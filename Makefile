@@ -71,7 +71,7 @@ browser: need-go need-npm tools/browser/node_modules ## Test the pages in headle
 	PETCAT_SCREENSHOTS=$(abspath $(SCREENSHOTS)) go test -tags browser -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestBrowser' -count=1
 
 .PHONY: clients
-clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,pyright/node_modules newman/node_modules) ## Build the TypeScript and Python clients, run their tests, test them against a server (waits for the end of a minute), and run the Postman collection
+clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,attw/node_modules pyright/node_modules newman/node_modules) ## Build the TypeScript and Python clients, run their tests, test them against a server (waits for the end of a minute), and run the Postman collection
 	@scripts/clients
 	go test -tags clients -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestClients' -count=1
 
@@ -211,7 +211,7 @@ sign: ## Sign the release in dist/ with the key in COSIGN_KEY, whose password is
 
 .PHONY: clean
 clean: ## Remove build outputs and the test cache, but not data/
-	rm -rf bin build dist {tools,clients}/*/node_modules clients/*/dist
+	rm -rf bin build dist {tools,clients}/*/node_modules clients/python/{build,dist}
 	go clean -testcache
 
 .PHONY: help

@@ -1,19 +1,21 @@
-import { ConnectionError, PetcatError } from "./errors.js";
-import { Gate, jitter } from "./gate.js";
+import { AbortError, APIError, ConnectionError } from "./errors.js";
+import { Gate, jitter, type Wait } from "./gate.js";
 import { readLimits, readRetryAfter, type Limits } from "./limits.js";
+import { onAbort } from "./signals.js";
 
 /** Options of one call. */
 export interface CallOptions {
-  /** Aborts the call: it rejects with a ConnectionError whose cause is the signal's reason. */
-  signal?: AbortSignal;
-  timeoutMs?: number;
-  maxRetries?: number;
-  headers?: Record<string, string>;
+  /** Aborts the call, at any moment: it rejects with an AbortError whose cause is the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** The maximum time of each request with its whole response. For the whole call, use AbortSignal.timeout. */
+  timeoutMs?: number | undefined;
+  maxRetries?: number | undefined;
+  headers?: Record<string, string> | undefined;
 }
 
 /** The argument of `onRetry`: a request failed and is retried. */
 export interface Retry {
-  error: PetcatError | ConnectionError;
+  error: APIError | ConnectionError;
   /** 1 for the first retry of a call */
   attempt: number;
   /** the minimum delay */
@@ -32,19 +34,18 @@ export interface Result<T> {
 
 /** A call of an operation. All its requests are the same. */
 export interface Call<T> {
-  method: "GET" | "POST" | "PATCH" | "DELETE";
+  method: string;
   path: string;
   /** Converts the JSON to the result, or returns undefined if the response is not from the service. */
   read(value: unknown, response: Response): T | undefined;
-  query?: Record<string, number | undefined>;
-  body?: object;
+  query?: Query | undefined;
+  body?: object | undefined;
   headers?: Record<string, string>;
-  /** Whether a second request is unsafe if the outcome of the first is unknown. */
-  once?: boolean;
-  /** Whether it does not count against the limits, and does not pass the gate. */
-  uncounted?: boolean;
   options: CallOptions | undefined;
 }
+
+/** The query of a request. Members that are undefined are not sent. */
+export type Query = Record<string, string | number | boolean | undefined>;
 
 export interface Settings {
   baseUrl: string;
@@ -54,9 +55,10 @@ export interface Settings {
   maxWaitMs: number;
   timeoutMs: number;
   onRetry: ((retry: Retry) => void) | undefined;
+  onWait: ((wait: Wait) => void) | undefined;
 }
 
-type Failure = PetcatError | ConnectionError;
+type Failure = APIError | ConnectionError;
 
 /** The outcome of a failed request. */
 interface Outcome {
@@ -70,6 +72,8 @@ interface Outcome {
 // The delays between the requests of one call, before jitter: they double from the first to the maximum.
 const firstDelayMs = 500;
 const maxDelayMs = 30_000;
+/** How often a failed connection is retried while the service has never responded, which takes 1.5 s: the URL may be wrong. */
+const firstConnections = 2;
 /** How long a create is retried with its idempotency key. The service keeps a key for 24 hours. */
 const keyLifeMs = 23 * 3_600_000;
 
@@ -77,6 +81,7 @@ const keyLifeMs = 23 * 3_600_000;
 export class Caller {
   readonly gate: Gate;
   limits: Limits | undefined;
+  private answered = false; // by the service, or by a proxy
 
   constructor(private readonly settings: Settings) {
     this.gate = new Gate(settings.maxWaitMs);
@@ -86,8 +91,9 @@ export class Caller {
   async call<T>(call: Call<T>): Promise<Result<T>> {
     const { settings } = this;
     const { signal, timeoutMs = settings.timeoutMs, maxRetries = settings.maxRetries } = call.options ?? {};
+    if (!(typeof timeoutMs === "number" && timeoutMs > 0)) throw new TypeError("timeoutMs must be a positive number");
     const [url, init] = this.request(call);
-    const gate = call.uncounted ? new Gate(settings.maxWaitMs) : this.gate;
+    const gate = isCounted(call) ? this.gate : new Gate(settings.maxWaitMs);
     let last: Failure | undefined;
     let unknownSince: number | undefined; // when the first request was sent whose outcome is unknown
     const failed = (error: Failure): Failure => {
@@ -95,13 +101,18 @@ export class Caller {
       return error;
     };
     for (let attempt = 1; ; attempt++) {
-      if (signal?.aborted) throw failed(aborted(signal));
+      if (signal?.aborted) throw failed(new AbortError(signal.reason));
       let number: number;
       try {
-        number = await gate.enter(signal);
+        number = await gate.enter(signal, (wait) => settings.onWait?.(wait));
       } catch (error) {
-        if (!(error instanceof PetcatError)) throw failed(aborted(signal));
-        throw failed(last instanceof PetcatError && last.status === 429 ? last : error);
+        if (signal?.aborted) throw failed(new AbortError(signal.reason));
+        if (!(error instanceof APIError)) throw error; // of onWait
+        throw failed(last instanceof APIError && last.status === 429 ? last : error);
+      }
+      if (signal?.aborted) {
+        gate.done(number);
+        throw failed(new AbortError(signal.reason));
       }
       if (last && init.headers.has("Idempotency-Key") && unknownSince !== undefined && Date.now() - unknownSince > keyLifeMs) {
         gate.done(number);
@@ -112,8 +123,10 @@ export class Caller {
       if (!("error" in outcome)) return outcome;
       last = outcome.error;
       if (outcome.unknown) unknownSince ??= sent;
-      const { status = 0, retryAfterMs = 0 } = last instanceof PetcatError ? last : {};
-      if (!outcome.again || attempt > maxRetries || retryAfterMs > settings.maxWaitMs || signal?.aborted) throw failed(last);
+      if (signal?.aborted && last instanceof ConnectionError) throw failed(new AbortError(signal.reason));
+      const { status = 0, retryAfterMs = 0 } = last instanceof APIError ? last : {};
+      const retries = this.answered || outcome.unknown || status ? maxRetries : Math.min(maxRetries, firstConnections);
+      if (!outcome.again || attempt > retries || retryAfterMs > settings.maxWaitMs || signal?.aborted) throw failed(last);
       const gated = status === 429; // the gate delays the next request
       const backoff = Math.min(firstDelayMs * 2 ** (attempt - 1), maxDelayMs) / 2;
       const delayMs = gated ? retryAfterMs : retryAfterMs + backoff + jitter(backoff);
@@ -123,7 +136,7 @@ export class Caller {
   }
 
   /** Iterates over a list, reading it in pages. */
-  async *pages<T extends { id: number }>(path: string, options: PageOptions & CallOptions = {}, query: Call<T>["query"] = {}): AsyncGenerator<T, void> {
+  async *pages<T extends { id: number }>(path: string, options: PageOptions & CallOptions = {}, query: Query = {}): AsyncGenerator<T, void> {
     const { pageSize: limit = 1000, after = 0, ...rest } = options;
     for (let last = after; ; ) {
       const { value: page, headers } = await this.call({
@@ -138,8 +151,8 @@ export class Caller {
   }
 
   private request({ method, path, query = {}, body, headers, options }: Call<unknown>): [string, RequestInit & { headers: Headers }] {
-    const parameters = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
-    const url = this.settings.baseUrl + path + (parameters.length > 0 ? `?${parameters.join("&")}` : "");
+    const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+    const url = this.settings.baseUrl + path + (given.length > 0 ? `?${new URLSearchParams(given)}` : "");
     const all = new Headers(options?.headers);
     const own = { ...this.settings.headers(), ...(body && { "Content-Type": "application/json" }), ...headers };
     for (const [name, value] of Object.entries(own)) all.set(name, value);
@@ -150,11 +163,10 @@ export class Caller {
   private async send<T>(
     call: Call<T>, url: string, init: RequestInit, gate: Gate, number: number, timeoutMs: number, repeated: boolean,
   ): Promise<Result<T> | Outcome> {
-    const repeatable = !call.once;
+    const repeatable = isRepeatable(call);
     const signal = call.options?.signal;
     const end = new AbortController();
-    const abort = (): void => end.abort(signal?.reason);
-    signal?.addEventListener("abort", abort);
+    const stop = onAbort(signal, () => end.abort(signal?.reason));
     const timer = setTimeout(() => end.abort(new Error("the request timed out")), Math.min(timeoutMs, 2 ** 31 - 1));
     let response: Response;
     let text: string;
@@ -163,20 +175,22 @@ export class Caller {
       text = await response.text();
     } catch (error) {
       gate.done(number);
-      return lost(error, repeatable);
+      return lost(error, repeatable, url);
     } finally {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", abort);
+      stop();
     }
+    this.answered = true;
     const { status, headers } = response;
     const limits = readLimits(headers);
-    if (limits && !(call.uncounted && status === 429)) this.limits = limits; // else they are not the account's
+    if (limits && (isCounted(call) || status !== 429)) this.limits = limits; // else they are not the account's
     const requestId = headers.get("X-Request-Id") ?? undefined;
-    const error = new PetcatError(status, ...reason(response, text), { requestId, retryAfterMs: readRetryAfter(headers) });
+    const details = { field: headers.get("X-Error-Field") ?? undefined, headers, requestId, retryAfterMs: readRetryAfter(headers) };
+    const error = new APIError(status, ...reason(response, text, call.path), details);
     gate.done(number, limits, status === 429 ? error : undefined);
     const unchanged = status === 304 && (init.headers as Headers).has("If-None-Match");
     // An earlier request of this call, whose response was lost, deleted it.
-    const gone = status === 404 && call.method === "DELETE" && repeated;
+    const gone = status === 404 && error.code === "not_found" && call.method === "DELETE" && repeated;
     if (!(response.ok || unchanged || gone)) {
       const temporary = [500, 502, 503, 504, 520, 521, 522, 523, 524].includes(status) || (status === 409 && error.retryAfterMs !== undefined);
       return {
@@ -192,12 +206,22 @@ export class Caller {
   }
 }
 
+/** Whether a second request is safe if the outcome of the first is unknown. */
+function isRepeatable({ method, headers = {} }: Call<unknown>): boolean {
+  return method !== "PATCH" || Object.keys(headers).some((name) => name.toLowerCase() === "if-match");
+}
+
+/** Whether a call counts against the limits, and passes the gate. */
+function isCounted({ path }: Call<unknown>): boolean {
+  return path !== "/usage";
+}
+
 /** How a list is read in pages. */
 export interface PageOptions {
   /** The maximum number of elements, 1 to 1,000. */
-  pageSize?: number;
+  pageSize?: number | undefined;
   /** The id after which the list begins. */
-  after?: number;
+  after?: number | undefined;
 }
 
 /** Whether a value is an object with a positive id. */
@@ -209,28 +233,31 @@ export function listOf<T>(value: unknown): T[] | undefined {
   return Array.isArray(value) && value.every(isRecord) ? (value as T[]) : undefined;
 }
 
-/** The codes of Node.js for failed connections, and for failed TLS. */
-const notConnected = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$/;
+/** The codes of Node.js and Bun for failed connections, Deno's text, and the codes for failed TLS. */
+const notConnected = /^(ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$/;
+const notConnectedText = /connection refused|dns error/i;
 const noTls = /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/;
 
 /** Returns the outcome of a request without a response. */
-function lost(error: unknown, repeatable: boolean): Outcome {
-  const cause = (error as { cause?: { code?: unknown; message?: string } }).cause;
-  const code = String(cause?.code ?? "");
-  const text = cause?.message || (error instanceof Error && error.message) || String(error);
+function lost(error: unknown, repeatable: boolean, url: string): Outcome {
+  const { cause, code: own } = error as { cause?: { code?: unknown; message?: string }; code?: unknown };
+  const code = String(cause?.code ?? own ?? "");
+  const text = (cause?.message || code || (error instanceof Error && error.message) || String(error)).trim();
   if (text === "bad port") return { error: new ConnectionError("fetch does not connect to this port", error), again: false, unknown: false };
   if (noTls.test(code)) {
     const message = `${text}; does the port speak TLS, with a certificate that this machine trusts?`;
     return { error: new ConnectionError(message, error), again: false, unknown: false };
   }
-  if (notConnected.test(code)) {
-    return { error: new ConnectionError(`cannot connect to the service: ${text || code}`, error), again: repeatable, unknown: false };
+  if (notConnected.test(code) || notConnectedText.test(text)) {
+    return { error: new ConnectionError(`cannot connect to ${address(url)}: ${text}`, error), again: repeatable, unknown: false };
   }
   return { error: new ConnectionError(`no response: ${text}`, error), again: repeatable, unknown: true };
 }
 
-function aborted(signal: AbortSignal | undefined): ConnectionError {
-  return new ConnectionError("the call was aborted", signal?.reason);
+/** Returns host and port of a URL. */
+function address(url: string): string {
+  const { hostname, port, protocol } = new URL(url);
+  return `${hostname}:${port || (protocol === "https:" ? 443 : 80)}`;
 }
 
 /** Waits, at most until the signal aborts the call. */
@@ -238,23 +265,25 @@ function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", done);
+      stop();
       resolve();
     };
     const timer = setTimeout(done, Math.min(ms, 2 ** 31 - 1));
-    signal?.addEventListener("abort", done);
+    let stop = (): void => {};
+    stop = onAbort(signal, done);
   });
 }
 
 /** Returns code and message of an error response. */
-function reason({ status, type, headers, statusText }: Response, text: string): [code: string, message: string] {
+function reason({ status, type, headers, statusText }: Response, text: string, path: string): [code: string, message: string] {
   const body = parse(text) as { code?: unknown; message?: unknown } | null | undefined;
   if (typeof body?.code === "string" && typeof body.message === "string") return [body.code, body.message];
   // Not the service's. One line of text may explain it, such as that the server expects https.
   const line = text.trim();
   if (body === undefined && line !== "" && line.length < 200 && !/[<{[\n]/.test(line)) return ["", line];
   if (type !== "opaqueredirect" && (status < 300 || status >= 400)) return ["", `${statusText || `status ${status}`} (not from the service)`];
-  const where = headers.get("Location") ?? "(unknown)";
+  const location = (headers.get("Location") ?? "(unknown)").split("?")[0] ?? "";
+  const where = location.endsWith(path) ? location.slice(0, -path.length) : location;
   return ["", `redirects are not followed, because the key is for one service alone; if you trust it, use its URL: ${where}`];
 }
 

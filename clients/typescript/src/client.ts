@@ -1,4 +1,5 @@
-import { Caller, isRecord, listOf, type Call, type CallOptions, type PageOptions, type Result, type Retry } from "./calls.js";
+import { Caller, isRecord, listOf, type Call, type CallOptions, type PageOptions, type Query, type Result, type Retry } from "./calls.js";
+import type { Wait } from "./gate.js";
 import type { Limits } from "./limits.js";
 import type { components } from "./schema.js";
 
@@ -21,10 +22,16 @@ export type NewOrder = Schemas["NewOrder"];
 
 export interface CreateOptions extends CallOptions {
   /** 1 to 255 visible ASCII characters: within 24 hours, a second create with the same key returns the first result. */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
+}
+/** Options of any request. */
+export interface RequestOptions extends CallOptions {
+  query?: Query | undefined;
+  /** Sent as JSON. */
+  body?: object | undefined;
 }
 export interface ConditionOptions extends CallOptions {
-  /** The ETag that the category must have. */
+  /** The ETag that the category must have. Default: the ETag of the category, if you pass it instead of its id. */
   ifMatch?: string;
 }
 /** All categories, and the ETag of the list; `categories` is undefined if it has not changed. */
@@ -40,19 +47,22 @@ export interface Options {
   /** With or without `/v1`. Default: the environment variable PETCAT_URL. */
   baseUrl?: string | undefined;
   /** The maximum number of retries of a call. Default: 8. */
-  maxRetries?: number;
+  maxRetries?: number | undefined;
   /**
    * The maximum time that a call waits for the end of a window or a ban. Default: 120,000. It does not limit
    * the wait behind earlier calls: after a 429, up to a minute for each.
    */
-  maxWaitMs?: number;
+  maxWaitMs?: number | undefined;
   /** The maximum time of a request with its whole response. Default: 30,000. */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** The calling program, such as "acme/1.2", for the User-Agent. Browsers send their own. */
-  appName?: string;
+  appName?: string | undefined;
   /** Sends the requests. Use it for proxies, certificates and tests. */
-  fetch?: typeof fetch;
-  onRetry?: (retry: Retry) => void;
+  fetch?: typeof fetch | undefined;
+  /** Called before each retry. */
+  onRetry?: ((retry: Retry) => void) | undefined;
+  /** Called before a call waits more than a second for the limits. */
+  onWait?: ((wait: Wait) => void) | undefined;
 }
 
 /** The version of this package. */
@@ -70,15 +80,16 @@ export class Petcat {
 
   constructor(options: Options = {}) {
     const key = checkedKey(options.apiKey ?? runtime?.env?.["PETCAT_API_KEY"]);
-    const { maxRetries = 8, maxWaitMs = 120_000, timeoutMs = 30_000, appName = "", onRetry } = options;
+    const { maxRetries = 8, maxWaitMs = 120_000, timeoutMs = 30_000, appName = "", onRetry, onWait } = options;
+    const send: typeof fetch = options.fetch ?? ((input, init) => fetch(input, init));
     const node = runtime?.versions?.node;
     const headers: Record<string, string> = { Accept: "application/json" };
     if (node) headers["User-Agent"] = `petcat-typescript/${version} (Node.js ${node}) ${appName}`.trimEnd();
     this.#caller = new Caller({
       baseUrl: checkedUrl(options.baseUrl ?? runtime?.env?.["PETCAT_URL"]),
       headers: () => ({ ...headers, Authorization: `Bearer ${key}` }),
-      fetch: options.fetch ?? ((input, init) => fetch(input, init)),
-      maxRetries, maxWaitMs, timeoutMs, onRetry,
+      fetch: (input, init) => send(input, init), // not as a method, which browsers reject
+      maxRetries, maxWaitMs, timeoutMs, onRetry, onWait,
     });
     this.categories = new Categories(this.#caller);
     this.pets = new Pets(this.#caller);
@@ -96,9 +107,25 @@ export class Petcat {
    */
   async usage(options?: CallOptions): Promise<Usage> {
     const read = (value: unknown): Usage | undefined => Array.isArray((value as Usage | null | undefined)?.windows) ? (value as Usage) : undefined;
-    const { value } = await this.#caller.call({ method: "GET", path: "/usage", read, uncounted: true, options });
+    const { value } = await this.#caller.call({ method: "GET", path: "/usage", read, options });
     if (!value.ban && value.windows.length > 0 && value.windows.every(({ remaining }) => remaining > 0)) this.#caller.gate.reopen();
     return value;
+  }
+
+  /**
+   * Sends any request, with the retries and limits of the other methods, and returns the decoded JSON with the
+   * response. The path is below `/v1`, such as `/categories`. A POST gets an Idempotency-Key, unless `headers` has one.
+   */
+  async request<T = unknown>(method: string, path: string, options: RequestOptions = {}): Promise<Result<T>> {
+    if (!/^[A-Z]+$/.test(method) || !/^\/[!-~]*$/.test(path) || /[?#]/.test(path)) {
+      throw new TypeError('a request has a method such as "GET", and a path below /v1 such as "/categories", without a query');
+    }
+    const { query, body, ...rest } = options;
+    const headers: Record<string, string> = Object.fromEntries(new Headers(rest.headers));
+    if (method === "POST") headers["idempotency-key"] ??= randomKey();
+    if (method === "PATCH") headers["content-type"] ??= "application/merge-patch+json";
+    const read = (value: unknown, { status }: Response): T | undefined => ((value ?? (status === 204 || status === 304 || status === 404 ? null : undefined)) as T | undefined);
+    return this.#caller.call({ method, path, read, query, body, headers, options: rest });
   }
 }
 
@@ -119,14 +146,13 @@ export class RawCategories {
     return this.#caller.call({ method: "GET", path: at("/categories", id), read: one<Category>, options });
   }
 
-  async update(id: number, change: CategoryPatch, options: ConditionOptions = {}): Promise<Result<Category>> {
-    const headers = { ...condition(options), "Content-Type": "application/merge-patch+json" };
-    const once = !("ifMatch" in options);
-    return this.#caller.call({ method: "PATCH", path: at("/categories", id), read: one<Category>, body: change, headers, once, options });
+  async update(category: number | Category, change: CategoryPatch, options: ConditionOptions = {}): Promise<Result<Category>> {
+    const headers = { ...condition(category, options), "Content-Type": "application/merge-patch+json" };
+    return this.#caller.call({ method: "PATCH", path: at("/categories", category), read: one<Category>, body: change, headers, options });
   }
 
-  async delete(id: number, options: ConditionOptions = {}): Promise<Result<null>> {
-    return this.#caller.call({ method: "DELETE", path: at("/categories", id), read: () => null, headers: condition(options), options });
+  async delete(category: number | Category, options: ConditionOptions = {}): Promise<Result<null>> {
+    return this.#caller.call({ method: "DELETE", path: at("/categories", category), read: nothing, headers: condition(category, options), options });
   }
 
   async list(options?: CallOptions): Promise<Result<Category[]>> {
@@ -165,14 +191,21 @@ export class Categories {
     return (await this.raw.get(id, options)).value;
   }
 
-  /** Updates a category and returns the result. A description of `null` removes it. */
-  async update(id: number, change: CategoryPatch, options?: ConditionOptions): Promise<Category> {
-    return (await this.raw.update(id, change, options)).value;
+  /**
+   * Updates a category and returns the result. A description of `null` removes it. If you pass the category instead
+   * of its id, it must still have its ETag. Without a condition, the last change wins, and a request without a
+   * response is not retried.
+   */
+  async update(category: number | Category, change: CategoryPatch, options?: ConditionOptions): Promise<Category> {
+    return (await this.raw.update(category, change, options)).value;
   }
 
-  /** Deletes a category. Fails with 409 if the account has pets of it. */
-  async delete(id: number, options?: ConditionOptions): Promise<void> {
-    await this.raw.delete(id, options);
+  /**
+   * Deletes a category. Fails with 409 if the account has pets of it. If you pass the category instead of its id, it
+   * must still have its ETag.
+   */
+  async delete(category: number | Category, options?: ConditionOptions): Promise<void> {
+    await this.raw.delete(category, options);
   }
 
   /** Returns all categories by ascending id, from one response. */
@@ -212,11 +245,11 @@ export class Pets {
 
   /** Deletes a pet of the account. */
   async delete(id: number, options?: CallOptions): Promise<void> {
-    await this.#caller.call({ method: "DELETE", path: at("/pets", id), read: () => null, options });
+    await this.#caller.call({ method: "DELETE", path: at("/pets", id), read: nothing, options });
   }
 
   /** Iterates over all pets, or the pets of a category. */
-  all({ categoryId, ...options }: PageOptions & CallOptions & { categoryId?: number } = {}): AsyncGenerator<Pet, void> {
+  all({ categoryId, ...options }: PageOptions & CallOptions & { categoryId?: number | undefined } = {}): AsyncGenerator<Pet, void> {
     return this.#caller.pages<Pet>("/pets", options, { category_id: categoryId });
   }
 }
@@ -264,14 +297,22 @@ function one<T>(value: unknown, { headers }: Response): T | undefined {
   return isRecord(value) ? ({ ...value, ...(etag && { etag }) } as T) : undefined;
 }
 
-function at(path: string, id: number): string {
+/** Reads the response to a delete. 404: an earlier request of the call deleted it. */
+function nothing(_: unknown, { status }: Response): null | undefined {
+  return status === 204 || status === 404 ? null : undefined;
+}
+
+function at(path: string, resource: number | Category): string {
+  const id = typeof resource === "object" ? resource.id : resource;
   if (!Number.isSafeInteger(id) || id < 1) throw new TypeError("an id is a positive whole number");
   return `${path}/${id}`;
 }
 
-function condition(options: ConditionOptions): Record<string, string> {
-  if (!("ifMatch" in options)) return {};
-  const { ifMatch = "" } = options; // a category of a list has no ETag
+function condition(category: number | Category, options: ConditionOptions): Record<string, string> {
+  const given = "ifMatch" in options;
+  if (!given && typeof category !== "object") return {};
+  const ifMatch = (given ? options.ifMatch : (category as Category).etag) ?? "";
+  if (!given && !ifMatch) throw new TypeError("a category of a list has no ETag: get it, or pass its id to change whatever is there");
   if (!/^[!-~]+$/.test(ifMatch)) throw new TypeError("ifMatch must be an ETag that the service gave; leave it out to change whatever is there");
   return { "If-Match": ifMatch };
 }

@@ -3,45 +3,75 @@ import type { components } from "./schema.js";
 /** The kind of failure. New codes may be added: treat an unknown one by its status. */
 export type ErrorCode = components["schemas"]["Error"]["code"];
 
+/** A call failed: an APIError or a ConnectionError. */
+export abstract class PetcatError extends Error {
+  /** Whether a create, an update or a delete may have been carried out. */
+  outcomeUnknown = false;
+
+  /** For JSON.stringify, which omits the message of other errors. */
+  toJSON(): object {
+    return { ...this, name: this.name, message: this.message };
+  }
+}
+
 interface Details {
+  field?: string | undefined;
+  headers?: Headers | undefined;
   requestId?: string | undefined;
   retryAfterMs?: number | undefined;
   notSent?: boolean;
 }
 
-/** An error response, from the service or a proxy. */
-export class PetcatError extends Error {
-  override readonly name = "PetcatError";
+/** An error response, from the service or a proxy. The message has status, code, detail and request id. */
+export class APIError extends PetcatError {
+  override readonly name = "APIError";
+  /** The member or parameter that is wrong, such as "name", if the service names one. */
+  readonly field: string | undefined;
+  /** The headers of the response. */
+  readonly headers: Headers;
   /** Identifies the request. Quote it to the operator of the service. */
   readonly requestId: string | undefined;
   /** How long to wait before the next request, if the response says so. */
   readonly retryAfterMs: number | undefined;
   /** Whether the client rejected the call itself, because the service would have rejected it. */
   readonly notSent: boolean;
-  /** Whether a create, an update or a delete may have been carried out. */
-  outcomeUnknown = false;
 
-  /** @param code "" if the response is not from the service */
   constructor(
+    /** The HTTP status. */
     readonly status: number,
+    /** The kind of failure; "" if the response is not from the service. */
     readonly code: ErrorCode,
-    message: string,
+    /** Says, for people, what is wrong and what to do. */
+    readonly detail: string,
     details: Details = {},
   ) {
-    super(message);
-    this.requestId = details.requestId;
-    this.retryAfterMs = details.retryAfterMs;
-    this.notSent = details.notSent ?? false;
+    const { field, headers = new Headers(), requestId, retryAfterMs, notSent = false } = details;
+    let text = `${status}${code && ` ${code}`}: ${detail}`;
+    if (notSent) text += ` (not sent; try again in ${Math.ceil((retryAfterMs ?? 0) / 1000)} s)`;
+    else if (requestId) text += ` (request ${requestId})`;
+    super(text);
+    this.field = field;
+    this.headers = headers;
+    this.requestId = requestId;
+    this.retryAfterMs = retryAfterMs;
+    this.notSent = notSent;
   }
 }
 
 /** There was no response from the service. `cause` is the reason. */
-export class ConnectionError extends Error {
-  override readonly name = "ConnectionError";
-  /** Whether a create, an update or a delete may have been carried out. */
-  outcomeUnknown = false;
+export class ConnectionError extends PetcatError {
+  override readonly name: string = "ConnectionError";
 
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
+  }
+}
+
+/** The signal aborted the call. `cause` is its reason. */
+export class AbortError extends ConnectionError {
+  override readonly name = "AbortError";
+
+  constructor(reason: unknown) {
+    super("the call was aborted", reason);
   }
 }

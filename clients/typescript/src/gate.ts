@@ -1,5 +1,6 @@
-import { PetcatError } from "./errors.js";
+import { APIError } from "./errors.js";
 import { room, type Limits, type Window } from "./limits.js";
+import { onAbort } from "./signals.js";
 
 /**
  * How long the gate relies on the numbers of a response: other clients may use the requests that remain. It is
@@ -11,10 +12,23 @@ const trustMs = 1000;
 const spreadPart = 60;
 const firstSpreadMs = 1000;
 const maxSpreadMs = 60_000;
+/** Shorter waits are not reported. */
+const reportedWaitMs = 1000;
 /** The maximum delay of a timer. */
 const longestTimerMs = 2 ** 31 - 1;
 
+/** The argument of `onWait`: a call waits, because the service would reject its request. */
+export interface Wait {
+  /** the minimum */
+  delayMs: number;
+  /** the service's response to a request now; undefined if requests are only spread */
+  error: APIError | undefined;
+}
+
 interface Waiter {
+  /** The last reported wait. */
+  told?: Wait;
+  report(wait: Wait): void;
   pass(number: number): void;
   fail(error: unknown): void;
 }
@@ -34,7 +48,7 @@ export class Gate {
   private queue: Waiter[] = []; // first in, first out
   private timer: ReturnType<typeof setTimeout> | undefined; // calls allow
   private opens = 0; // no request is allowed earlier
-  private closed: PetcatError | undefined; // the reason, if the service rejects requests
+  private closed: APIError | undefined; // the reason, if the service rejects requests
   // How many requests the service would allow, until when that is valid, and how many of them are in flight.
   private remaining = 0;
   private validUntil = 0;
@@ -52,30 +66,53 @@ export class Gate {
    * Waits until a request may be sent, and returns its number, with which done must be called once. If the wait
    * would be too long, rejects with the error that the service would respond with.
    */
-  enter(signal?: AbortSignal): Promise<number> {
-    return new Promise((resolve, reject) => {
-      const leave = (): void => {
-        this.queue = this.queue.filter((other) => other !== waiter);
-        waiter.fail(signal?.reason);
+  async enter(signal: AbortSignal | undefined, report: (wait: Wait) => void): Promise<number> {
+    let stop = (): void => {};
+    try {
+      return await new Promise((resolve, reject) => {
+        const leave = (error: unknown): void => {
+          this.queue = this.queue.filter((other) => other !== waiter);
+          reject(error);
+          this.allow();
+        };
+        const waiter: Waiter = {
+          pass: resolve,
+          fail: reject,
+          report: (wait) => {
+            waiter.told = wait;
+            try {
+              report(wait);
+            } catch (error) {
+              leave(error);
+            }
+          },
+        };
+        this.queue.push(waiter);
+        stop = onAbort(signal, () => leave(signal?.reason));
+        this.failIfTooLong();
         this.allow();
-      };
-      const waiter: Waiter = {
-        pass: (number) => (signal?.removeEventListener("abort", leave), resolve(number)),
-        fail: (error) => (signal?.removeEventListener("abort", leave), reject(error)),
-      };
-      signal?.addEventListener("abort", leave);
-      this.queue.push(waiter);
-      this.failIfTooLong();
-      this.allow();
-    });
+      });
+    } finally {
+      stop();
+    }
+  }
+
+  /** Reports the wait to each waiter, once for each reason. */
+  private report(delayMs: number): void {
+    if (delayMs <= reportedWaitMs) return;
+    const error = this.closed;
+    for (const waiter of [...this.queue]) {
+      if (!waiter.told || waiter.told.error !== error) waiter.report({ delayMs, error });
+    }
   }
 
   /** Fails all waiters if the gate opens too late: they all wait equally long. */
   private failIfTooLong(): void {
     const wait = this.opens - performance.now();
     if (!this.closed || wait <= this.maxWaitMs || wait <= 0) return;
-    const { status, code, message, requestId } = this.closed;
-    const error = () => new PetcatError(status, code, message, { requestId, retryAfterMs: Math.ceil(wait / 1000) * 1000, notSent: true });
+    const { status, code, detail, requestId, headers } = this.closed;
+    const retryAfterMs = Math.ceil(wait / 1000) * 1000;
+    const error = () => new APIError(status, code, detail, { requestId, headers, retryAfterMs, notSent: true });
     for (const waiter of this.queue.splice(0)) waiter.fail(error());
   }
 
@@ -84,7 +121,10 @@ export class Gate {
     clearTimeout(this.timer);
     while (this.queue.length > 0) {
       const at = performance.now();
-      if (at < this.opens) return this.allowIn(this.opens - at);
+      if (at < this.opens) {
+        this.allowIn(this.opens - at);
+        return this.report(this.opens - at);
+      }
       this.closed = undefined;
       if (at >= this.validUntil) {
         // The limits are unknown: one request goes first.
@@ -114,7 +154,7 @@ export class Gate {
    * Records the outcome of a request: its 429, or the limits in its response, which are undefined if it got no
    * response, or one without limits.
    */
-  done(number: number, limits?: Limits, rejected?: PetcatError): void {
+  done(number: number, limits?: Limits, rejected?: APIError): void {
     const known = room(limits?.windows);
     const newer = number > this.known;
     this.inFlight--;
@@ -131,7 +171,7 @@ export class Gate {
     this.allow();
   }
 
-  private reject(error: PetcatError, newer: boolean): void {
+  private reject(error: APIError, newer: boolean): void {
     if (!this.closed || newer) this.rejections++; // else the 429 belongs to one that was counted
     this.known = this.sent;
     const spread = Math.min(firstSpreadMs * 2 ** Math.min(this.rejections - 1, 16), maxSpreadMs);
@@ -154,7 +194,7 @@ export class Gate {
     }
   }
 
-  private close(reason: PetcatError, until: number): void {
+  private close(reason: APIError, until: number): void {
     this.closed = reason;
     this.opens = until;
     this.validUntil = 0;
@@ -168,7 +208,7 @@ export function jitter(ms: number): number {
 }
 
 /** Returns the error that the service responds with until the end of an exhausted window. */
-function exhausted({ name, limit }: Window): PetcatError {
+function exhausted({ name, limit }: Window): APIError {
   const code = name === "day" ? "daily_quota_exceeded" : "rate_limit_exceeded";
-  return new PetcatError(429, code, `all ${limit} requests of the ${name} are used`);
+  return new APIError(429, code, `all ${limit} requests of the ${name} are used`);
 }

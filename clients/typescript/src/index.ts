@@ -1,4 +1,4 @@
-export type { CallOptions, PageOptions, Result, Retry } from "./calls.js";
+export type { CallOptions, PageOptions, Query, Result, Retry } from "./calls.js";
 export { Petcat, version } from "./client.js";
 export type {
   Categories,
@@ -16,7 +16,9 @@ export type {
   Pet,
   Pets,
   RawCategories,
+  RequestOptions,
   Usage,
 } from "./client.js";
-export { ConnectionError, PetcatError, type ErrorCode } from "./errors.js";
+export { AbortError, APIError, ConnectionError, PetcatError, type ErrorCode } from "./errors.js";
+export type { Wait } from "./gate.js";
 export type { Limits, Window } from "./limits.js";

@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
 import { text } from "node:stream/consumers";
 import { after, before, test } from "node:test";
-import { ConnectionError, Petcat, PetcatError, version } from "petcat";
+import { AbortError, APIError, ConnectionError, Petcat, PetcatError, version } from "petcat";
 
 const here = (path) => new URL(path, import.meta.url);
 const apiKey = "pck_test_key-of-the-tests";
@@ -53,7 +54,7 @@ test("a create and a list with the real fetch", async () => {
 });
 
 test("a redirect is not followed", async () => {
-  await assert.rejects(petcat().categories.create({ name: "redirect" }), (error) => error instanceof PetcatError && error.status === 307);
+  await assert.rejects(petcat().categories.create({ name: "redirect" }), (error) => error instanceof APIError && error.status === 307);
 });
 
 test("truncated response", async () => {
@@ -69,7 +70,9 @@ test("no connection", async () => {
   await new Promise((resolve) => closed.listen(0, "127.0.0.1", resolve));
   const { port } = closed.address();
   await new Promise((resolve) => closed.close(resolve));
-  assert.equal((await failure({ baseUrl: `http://127.0.0.1:${port}` }, "x")).outcomeUnknown, false);
+  const error = await failure({ baseUrl: `http://127.0.0.1:${port}` }, "x");
+  assert.equal(error.outcomeUnknown, false);
+  assert.match(error.message, new RegExp(`cannot connect to 127\\.0\\.0\\.1:${port}: .*ECONNREFUSED`));
 });
 
 test("https to a port without TLS", async () => {
@@ -91,8 +94,43 @@ test("an aborted signal ends a call before, during and after its request", async
     [{ maxRetries: 8, onRetry: () => setImmediate(() => queued.abort(reason)), fetch: async () => exhausted() }, "x", queued.signal],
   ]) {
     const error = await failure(options, name, { signal });
-    assert(error.cause === reason || error.cause.cause === reason || error.cause.message === reason.message, error);
+    assert(error instanceof AbortError && error.name === "AbortError" && error.cause === reason, error);
   }
+});
+
+test("a signal that aborts in the same tick sends no request", async () => {
+  const end = new AbortController();
+  let sent = 0;
+  const call = petcat({ fetch: async () => (sent++, new Response("[]")) }).categories.create({ name: "x" }, { signal: end.signal });
+  end.abort();
+  await assert.rejects(call, (error) => error instanceof AbortError && !error.outcomeUnknown);
+  assert.equal(sent, 0);
+});
+
+test("calls share one listener of a signal", async () => {
+  const end = new AbortController();
+  let listeners = 0;
+  const add = end.signal.addEventListener.bind(end.signal);
+  end.signal.addEventListener = (...given) => (listeners++, add(...given));
+  const all = Array.from({ length: 20 }, () => petcat().categories.list({ signal: end.signal }));
+  await Promise.all(all);
+  assert.equal(listeners, 1);
+});
+
+test("a fetch that must not be called as a method", async () => {
+  const fetch = async function () {
+    if (this !== undefined) throw new TypeError("Illegal invocation");
+    return new Response("[]");
+  };
+  assert.deepEqual(await petcat({ fetch }).categories.list(), []);
+});
+
+test("an error as JSON", async () => {
+  const fetch = async () => new Response(JSON.stringify({ code: "not_found", message: "no" }), { status: 404, headers: { "X-Request-Id": "R" } });
+  const error = await petcat({ fetch }).categories.get(7).catch((error) => error);
+  assert(error instanceof PetcatError);
+  const { name, message, status, code, requestId } = JSON.parse(JSON.stringify(error));
+  assert.deepEqual([name, message, status, code, requestId], ["APIError", "404 not_found: no (request R)", 404, "not_found", "R"]);
 });
 
 test("onRetry gets each retry", async () => {
@@ -112,6 +150,8 @@ test("invalid arguments are rejected before a request", async () => {
     () => categories.get("1/../../usage"),
     () => categories.get(0),
     () => categories.update(1, { name: "x" }, { ifMatch: undefined }),
+    () => categories.update({ id: 1, name: "of a list" }, { name: "x" }),
+    () => categories.list({ timeoutMs: 0 }),
     () => categories.create({ name: "x" }, { idempotencyKey: "" }),
     () => categories.create({ name: "x" }, { idempotencyKey: "a".repeat(256) }),
     () => categories.create({ name: 1n }),
@@ -124,7 +164,13 @@ test("invalid arguments are rejected before a request", async () => {
 test("the package", () => {
   const { version: published } = JSON.parse(readFileSync(here("../package.json"), "utf8"));
   assert.equal(version, published);
-  for (const file of readdirSync(here("../dist/"))) {
-    if (file.endsWith(".js")) assert.doesNotMatch(readFileSync(here(`../dist/${file}`), "utf8"), /from "(?!\.\/)/, `${file} imports a module that browsers lack`);
+  for (const file of readdirSync(here("../dist/esm/"))) {
+    if (file.endsWith(".js")) assert.doesNotMatch(readFileSync(here(`../dist/esm/${file}`), "utf8"), /from "(?!\.\/)/, `${file} imports a module that browsers lack`);
   }
+});
+
+test("the package in CommonJS", async () => {
+  const common = createRequire(import.meta.url)("petcat");
+  assert.deepEqual(Object.keys(common).sort(), Object.keys(await import("petcat")).sort());
+  assert.equal(new common.Petcat({ apiKey, baseUrl }).limits, undefined);
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { ConnectionError, Petcat, PetcatError } from "petcat";
+import { APIError, ConnectionError, Petcat, PetcatError } from "petcat";
 import { VirtualTime } from "./virtual.mjs";
 
 const table = JSON.parse(readFileSync(new URL("../../scenarios.json", import.meta.url), "utf8"));
@@ -102,6 +102,7 @@ function contains(got, want) {
 function member(of, name) {
   if (of instanceof Headers) return of.get(name);
   if (name === "length") return of.lengthMs / 1000;
+  if (of instanceof Error && name === "message") return of.detail;
   if (name === "replayed") return of.replayed ?? false;
   return of[{ request_id: "requestId" }[name] ?? name];
 }
@@ -113,7 +114,7 @@ const camels = (options) => Object.fromEntries(Object.entries(options).map(([nam
 async function make(petcat, { call, args = {}, options: given, raw }) {
   const options = given && camels(given);
   const [name, group] = call.split(".").reverse();
-  const operations = raw ? petcat[group].raw : petcat[group];
+  const operations = raw && group ? petcat[group].raw : petcat[group];
   switch (name) {
     case "usage":
       return petcat.usage(options);
@@ -122,8 +123,12 @@ async function make(petcat, { call, args = {}, options: given, raw }) {
     case "create":
       return operations.create(args, options);
     case "update": {
-      const { id, ...change } = args;
-      return operations.update(id, change, options);
+      const { id, object, ...change } = args;
+      return operations.update(object ?? id, change, options);
+    }
+    case "request": {
+      const { method, path, ...rest } = args;
+      return petcat.request(method, path, { ...rest, ...options });
     }
     default:
       return operations[camel(name)](...Object.values(args), options);
@@ -136,11 +141,12 @@ async function collect(all) {
   return list;
 }
 
-async function check({ client = {}, script = [], calls, latency = 0, limits, error }) {
+async function check({ client = {}, script = [], calls, latency = 0, limits, waits, error }) {
   const { key = "pck_test_key-of-the-tests", base_url = "http://petcat.test", ...settings } = client;
   const time = new VirtualTime(begin);
   const server = new Server(time, script, latency, key);
-  const options = { apiKey: key, baseUrl: base_url, fetch: server.fetch };
+  const reported = [];
+  const options = { apiKey: key, baseUrl: base_url, fetch: server.fetch, onWait: (wait) => reported.push(wait.delayMs / 1000) };
   for (const [name, value] of Object.entries(settings)) {
     if (name === "max_wait" || name === "timeout") options[`${camel(name)}Ms`] = value * 1000;
     else options[camel(name)] = value;
@@ -156,6 +162,10 @@ async function check({ client = {}, script = [], calls, latency = 0, limits, err
   });
   assert.deepEqual(server.wrong, []);
   assert.equal(server.came, script.length, "requests");
+  if (waits) {
+    const matches = reported.length === waits.length && waits.every(([least, most], i) => reported[i] >= least - 0.001 && reported[i] <= most + 0.001);
+    assert(matches, `the waits are ${reported}, want ${inspect(waits)}`);
+  }
   if (limits) assert(contains(petcat.limits, limits), inspect(petcat.limits, { depth: 3 }));
 }
 
@@ -169,15 +179,18 @@ async function one(petcat, call, key) {
     return checkError(error, call.error);
   }
   assert(!call.error, `it returned ${inspect(result)}`);
-  const want = call.raw ? { ...call.raw, ...(call.returns !== null && { value: call.returns }) } : call.returns;
+  const want = call.raw || call.call === "request" ? { ...call.raw, ...(call.returns !== null && { value: call.returns }) } : call.returns;
   if (want !== undefined) assert(contains(result, want), `${inspect(result)}, want ${inspect(want)}`);
 }
 
-function checkError(error, { kind, retry_after, ...want }) {
-  const actual = error instanceof PetcatError ? "api" : error instanceof ConnectionError ? "connection" : error instanceof TypeError ? "argument" : error;
+function checkError(error, { kind, retry_after, text, headers, ...want }) {
+  const actual = error instanceof APIError ? "api" : error instanceof ConnectionError ? "connection" : error instanceof TypeError ? "argument" : error;
   assert.equal(actual, kind ?? actual, inspect(error));
+  assert(actual === "argument" || error instanceof PetcatError);
+  if (text) assert.match(error.message, new RegExp(text));
+  if (headers) assert(contains(error.headers, headers), inspect(error.headers));
   if (retry_after) assert(error.retryAfterMs >= retry_after[0] * 1000 && error.retryAfterMs <= retry_after[1] * 1000, inspect(error));
-  for (const [name, value] of Object.entries(want)) assert.equal(error[camel(name)], value, `${name} of ${inspect(error)}`);
+  for (const [name, value] of Object.entries(want)) assert.equal(member(error, camel(name)), value, `${name} of ${inspect(error)}`);
 }
 
 for (const scenario of table.scenarios) test(scenario.name, () => check(scenario));

@@ -1,0 +1,11 @@
+"use strict";
+Object.defineProperty(exports, "__esModule", { value: true });
+exports.PetcatError = exports.ConnectionError = exports.APIError = exports.AbortError = exports.version = exports.Petcat = void 0;
+var client_js_1 = require("./client.js");
+Object.defineProperty(exports, "Petcat", { enumerable: true, get: function () { return client_js_1.Petcat; } });
+Object.defineProperty(exports, "version", { enumerable: true, get: function () { return client_js_1.version; } });
+var errors_js_1 = require("./errors.js");
+Object.defineProperty(exports, "AbortError", { enumerable: true, get: function () { return errors_js_1.AbortError; } });
+Object.defineProperty(exports, "APIError", { enumerable: true, get: function () { return errors_js_1.APIError; } });
+Object.defineProperty(exports, "ConnectionError", { enumerable: true, get: function () { return errors_js_1.ConnectionError; } });
+Object.defineProperty(exports, "PetcatError", { enumerable: true, get: function () { return errors_js_1.PetcatError; } });

@@ -1,0 +1,2 @@
+export { Petcat, version } from "./client.js";
+export { AbortError, APIError, ConnectionError, PetcatError } from "./errors.js";
