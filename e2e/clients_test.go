@@ -128,6 +128,32 @@ func TestClientsFirstProgram(t *testing.T) {
 	})
 }
 
+// TestClientsInstall: pip and npm install the packages that a server has, and the clients work.
+func TestClientsInstall(t *testing.T) {
+	t.Parallel()
+	n := serve(t, directory(t))
+	k := n.newKey("reader", unlimited...)
+	installed, err := filepath.Abs("../build/clients")
+	must(t, err)
+	packages := n.api + "/docs/clients/"
+	pip := filepath.Join(installed, "python", "bin", "pip")
+	for _, c := range []struct{ install, run string }{
+		{pip + " install --quiet --no-index --no-deps --target . " + packages + "petcat-1.0.0-py3-none-any.whl",
+			`PYTHONPATH=. python3 -c 'import petcat; print(petcat.__file__, petcat.Petcat().categories.create("x").id)'`},
+		{"npm install --silent --no-audit --no-fund " + packages + "petcat-1.0.0.tgz",
+			`node -e 'new (require("petcat").Petcat)().categories.create({ name: "x" }).then((x) => console.log(process.cwd(), x.id))'`},
+	} {
+		_, variables := workshop(t, n.api, k)
+		dir, err := filepath.EvalSymlinks(t.TempDir())
+		must(t, err)
+		cmd := exec.Command("sh", "-ec", c.install+"\n"+c.run)
+		cmd.Dir, cmd.Env, cmd.SysProcAttr = dir, variables, diesWithTest()
+		if o := finish(t, cmd); o.code != exitDone || !strings.HasPrefix(o.stdout, dir) {
+			t.Errorf("%s\nexit code %d: %s%s", c.install, o.code, o.stdout, o.stderr)
+		}
+	}
+}
+
 // TestClientsRestarts: concurrent calls of one client succeed although the server is killed.
 func TestClientsRestarts(t *testing.T) {
 	onEachSDK(t, func(t *testing.T, s sdk) {

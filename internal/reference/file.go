@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 
+	"github.com/petcat-api/petcat/clients"
 	"github.com/petcat-api/petcat/docs"
 	"github.com/petcat-api/petcat/internal/web"
 )
@@ -29,6 +31,11 @@ func load(publicURL string) map[string]http.Handler {
 		for name, file := range web.Files(embedded, pattern) {
 			files["/docs/"+path.Base(name)] = file
 		}
+	}
+	for _, p := range []clients.Package{clients.Python(), clients.TypeScript()} {
+		made := sync.OnceValue(func() http.Handler { return web.NewDocument(p.ContentType, p.Data()) })
+		// Made at the first request, because compressing them at the start would take time.
+		files["/docs/clients/"+p.Name] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { made().ServeHTTP(w, r) })
 	}
 	guides := docs.Guides()
 	page := func(name string, values ...string) http.Handler {

@@ -77,6 +77,24 @@ func TestGuideLinks(t *testing.T) {
 	}
 }
 
+// TestClients: the server has the clients that the guides tell integrators to install.
+func TestClients(t *testing.T) {
+	var paths []string
+	for _, g := range docs.Guides() {
+		for _, m := range regexp.MustCompile(localURL+`(/docs/clients/[^`+"`"+`\s]+)`).FindAllStringSubmatch(g.Text, -1) {
+			paths = append(paths, m[1])
+		}
+	}
+	for _, path := range paths {
+		if res := get(t, "GET", path, nil); res.StatusCode != http.StatusOK || len(body(t, res.Body)) < 10_000 {
+			t.Errorf("%s: %s", path, res.Status)
+		}
+	}
+	if len(paths) != 2 {
+		t.Errorf("the guides name the clients %q", paths)
+	}
+}
+
 func wantNothingInline(t *testing.T, html string) {
 	t.Helper()
 	if regexp.MustCompile(`<script[^>]*>[^<]|<style|\son\w+=|\sstyle=`).MatchString(html) {
