@@ -8,6 +8,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/console"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) operatorCommand() *cobra.Command {
@@ -80,7 +81,7 @@ func createOperator(c *call, name petcat.OperatorName) error {
 	}
 	create := func(link petcat.TokenHash) (record, time.Time, error) {
 		made, err := c.store.CreateOperator(c.ctx(), petcat.By(actor()), name, role, link)
-		return operatorRecord(made.Value), made.Value.LinkExpiresAt, err
+		return representation.Operator(made.Value, c.now()), made.Value.LinkExpiresAt, err
 	}
 	remove := func() error {
 		_, err := c.store.RemoveOperator(c.ctx(), petcat.By(actor()), name)
@@ -132,27 +133,12 @@ func (c *call) consoleURL() (string, error) {
 	return c.settings.AdminURL()
 }
 
-func operatorRecord(o petcat.Operator) record {
-	return record{
-		kv("name", string(o.Name)),
-		kv("role", o.Role),
-		kv("created_at", o.CreatedAt),
-		kv("sessions", o.Sessions),
-		kv("link_expires_at", o.LinkExpiresAt),
-	}
-}
-
 func listOperators(c *call) error {
 	operators, err := c.store.Operators(c.ctx())
 	if err != nil {
 		return err
 	}
-	return c.list(recordsOf(operators, func(o petcat.Operator) record {
-		if !c.now().Before(o.LinkExpiresAt) {
-			o.LinkExpiresAt = time.Time{}
-		}
-		return operatorRecord(o)
-	}), "name role sessions link_expires_at created_at",
+	return c.list(records(c, operators), "name role sessions link_expires_at created_at",
 		"There are no operators yet; create one with: petcat operator create NAME --role admin")
 }
 

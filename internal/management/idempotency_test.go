@@ -10,12 +10,13 @@ import (
 	"github.com/petcat-api/petcat/internal/management"
 )
 
-// stage creates an account with a key and a pending plan request, and a node.
+// stage creates an account with a key, a pending plan request and a category, a node, and an operator.
 func (s *service) stage() {
 	s.t.Helper()
 	s.acme(`{}`)
 	s.requestPlan("pro")
 	s.addNode()
+	s.addOperator()
 	s.stageCategory()
 }
 
@@ -36,6 +37,7 @@ func inStage(path string) string {
 		"{label}", "web-1",
 		"{category}", "1",
 		"{pet}", "1",
+		"{operator}", "ada",
 	).Replace(path)
 }
 
@@ -53,6 +55,7 @@ func posts() map[string]string {
 		"/keys/{key}/revoke":           "",
 		"/plan-requests/{id}/approve":  "",
 		"/plan-requests/{id}/decline":  "",
+		"/operators":                   `{"name":"bob","role":"admin"}`,
 		"/nodes/{label}/drain":         "",
 		"/nodes/{label}/resume":        "",
 	}

@@ -42,6 +42,7 @@ type Store interface {
 	KeyStore
 	LinkStore
 	NodeStore
+	OperatorStore
 	PlanRequestStore
 	TokenStore
 	UsageStore

@@ -62,6 +62,10 @@ func (a *API) routes() []route {
 		{method: "POST", path: "/plan-requests/{id}/approve", handle: a.approvePlanRequest, changes: true},
 		{method: "POST", path: "/plan-requests/{id}/decline", handle: a.declinePlanRequest, changes: true},
 
+		{method: "GET", path: "/operators", handle: a.listOperators},
+		{method: "POST", path: "/operators", handle: a.createOperator, changes: true},
+		{method: "DELETE", path: "/operators/{operator}", handle: a.removeOperator, changes: true},
+
 		{method: "GET", path: "/tokens", handle: a.listTokens},
 
 		{method: "GET", path: "/nodes", handle: a.listNodes},

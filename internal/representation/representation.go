@@ -81,6 +81,8 @@ func Of(value any, now time.Time) any {
 		return Category(v)
 	case petcat.Key:
 		return Key(v, now)
+	case petcat.Operator:
+		return Operator(v, now)
 	case petcat.OperatorToken:
 		return Token(v, now)
 	case petcat.Ban:
@@ -149,6 +151,20 @@ func Key(k petcat.Key, now time.Time) Record {
 		{"created_at", k.CreatedAt}, {"expires_at", k.ExpiresAt},
 		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt},
 		{"successor", OrNull(k.Successor)}, {"last_used_at", k.UsedAt},
+	}
+}
+
+// Operator returns the record of an operator at now.
+func Operator(o petcat.Operator, now time.Time) Record {
+	if !now.Before(o.LinkExpiresAt) {
+		o.LinkExpiresAt = time.Time{}
+	}
+	return Record{
+		{"name", string(o.Name)},
+		{"role", o.Role},
+		{"created_at", o.CreatedAt},
+		{"sessions", o.Sessions},
+		{"link_expires_at", o.LinkExpiresAt},
 	}
 }
 
