@@ -10,13 +10,15 @@ import (
 	"github.com/petcat-api/petcat/internal/management"
 )
 
-// stage creates an account with a key, a pending plan request and a category, a node, and an operator.
+// stage creates an account with a key, a pending plan request and a category, a node, an operator, and
+// the token old.
 func (s *service) stage() {
 	s.t.Helper()
 	s.acme(`{}`)
 	s.requestPlan("pro")
 	s.addNode()
 	s.addOperator()
+	s.newToken("old", petcat.RoleViewer)
 	s.stageCategory()
 }
 
@@ -38,6 +40,7 @@ func inStage(path string) string {
 		"{category}", "1",
 		"{pet}", "1",
 		"{operator}", "ada",
+		"{token}", "old",
 	).Replace(path)
 }
 
@@ -56,6 +59,8 @@ func posts() map[string]string {
 		"/plan-requests/{id}/approve":  "",
 		"/plan-requests/{id}/decline":  "",
 		"/operators":                   `{"name":"bob","role":"admin"}`,
+		"/tokens":                      `{"name":"deploy","role":"admin","expires_at":"2028-01-01T00:00:00Z"}`,
+		"/tokens/{token}/revoke":       "",
 		"/nodes/{label}/drain":         "",
 		"/nodes/{label}/resume":        "",
 	}
@@ -96,6 +101,7 @@ func testRepeatedPost(t *testing.T, path, body string) {
 	want := decode[map[string]any](t, first)
 	delete(want, "key")
 	delete(want, "url")
+	delete(want, "token")
 	wantEqual(t, "the repeated response", want, decode[map[string]any](t, again))
 	wantEqual(t, "Idempotent-Replayed", "true", again.header.Get("Idempotent-Replayed"))
 	wantEqual(t, "Location", first.header.Get("Location"), again.header.Get("Location"))

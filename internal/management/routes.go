@@ -67,6 +67,8 @@ func (a *API) routes() []route {
 		{method: "DELETE", path: "/operators/{operator}", handle: a.removeOperator, changes: true},
 
 		{method: "GET", path: "/tokens", handle: a.listTokens},
+		{method: "POST", path: "/tokens", handle: a.createToken, changes: true},
+		{method: "POST", path: "/tokens/{token}/revoke", handle: a.revokeToken, changes: true},
 
 		{method: "GET", path: "/nodes", handle: a.listNodes},
 		{method: "POST", path: "/nodes/{label}/drain", handle: a.drainNode, changes: true},

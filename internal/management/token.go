@@ -2,11 +2,13 @@ package management
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clientnet"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 // TokenStore is the part of [petcat.OperatorTokenStore] that the API calls.
@@ -15,6 +17,10 @@ type TokenStore interface {
 	FindTokens(ctx context.Context, tokens []petcat.TokenHash) ([]petcat.OperatorToken, error)
 	Tokens(ctx context.Context) ([]petcat.OperatorToken, error)
 	TouchToken(ctx context.Context, id petcat.OperatorTokenID) error
+	CreateToken(ctx context.Context, by petcat.Author, n petcat.NewToken) (petcat.Result[petcat.OperatorToken], error)
+	RevokeToken(
+		ctx context.Context, by petcat.Author, name petcat.OperatorName,
+	) (petcat.Result[petcat.OperatorToken], error)
 }
 
 // identify sets the token of a call. Only an invalid token counts as a failed attempt of the
@@ -81,6 +87,71 @@ func (a *API) listTokens(c *call) error {
 		return err
 	}
 	return answerAll(c, tokens)
+}
+
+// newTokenJSON is the body about a new token.
+type newTokenJSON struct {
+	Name      string    `json:"name"`
+	Role      string    `json:"role"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// createToken handles POST /tokens. A replay has no secret, because only its hash is stored.
+func (a *API) createToken(c *call) error {
+	var body newTokenJSON
+	if err := c.read(&body); err != nil {
+		return err
+	}
+	name, err := petcat.ParseOperatorName(body.Name)
+	if err != nil {
+		return err
+	}
+	role, err := petcat.ParseRole(body.Role)
+	if err != nil {
+		return err
+	}
+	token, err := petcat.GenerateOperatorToken(a.Keys.Random)
+	if err != nil {
+		return err
+	}
+	by, err := c.author(body)
+	if err != nil {
+		return err
+	}
+	made, err := a.Store.CreateToken(c.ctx(), by, petcat.NewToken{
+		Name:      name,
+		Role:      role,
+		ExpiresAt: body.ExpiresAt,
+		Hash:      token.Hash,
+		Hint:      token.Hint,
+	})
+	if err != nil {
+		return err
+	}
+	c.replayed(made.Replayed)
+	shown := representation.Token(made.Value, c.now)
+	if !made.Replayed {
+		shown = append(shown, representation.KV("token", token.Secret.Reveal()))
+	}
+	return c.send(http.StatusCreated, shown)
+}
+
+// revokeToken handles POST /tokens/{token}/revoke.
+func (a *API) revokeToken(c *call) error {
+	name, err := petcat.ParseOperatorName(c.r.PathValue("token"))
+	if err != nil {
+		return err
+	}
+	by, err := c.author(nil)
+	if err != nil {
+		return err
+	}
+	revoked, err := a.Store.RevokeToken(c.ctx(), by, name)
+	if err != nil {
+		return err
+	}
+	c.replayed(revoked.Replayed)
+	return c.answer(revoked.Value)
 }
 
 // sentToken parses the Authorization header.

@@ -100,6 +100,49 @@ func TestTokenUse(t *testing.T) {
 	wantEqual(t, "after a minute", first.Add(petcat.TokenTouch), used())
 }
 
+// TestCreateToken: the secret of a new token is shown once, and works until the token is revoked.
+func TestCreateToken(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	type token struct {
+		Name, Role, Hint, State string
+		ExpiresAt               *time.Time `json:"expires_at"`
+		Token                   string
+	}
+	body := `{"name":"billing","role":"viewer","expires_at":"2027-04-01T00:00:00Z"}`
+	made := decode[token](t, s.create("/tokens", body))
+	want := token{
+		Name:      "billing",
+		Role:      "viewer",
+		Hint:      made.Token[32:36],
+		State:     "active",
+		ExpiresAt: new(time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)),
+		Token:     made.Token,
+	}
+	wantEqual(t, "the new token", want, made)
+	wantEqual(t, "the audit entry", "token ci token.create token billing", s.lastAudited())
+	want.Token = ""
+	wantEqual(t, "in the list", want, decode[[]token](t, s.get("/tokens"))[1])
+	s.rejected(409, "conflict", "POST", "/tokens", `{"name":"billing","role":"admin"}`)
+	for _, wrong := range []string{
+		`{"name":"Billing","role":"viewer"}`, `{"name":"b","role":"root"}`, `{}`,
+		`{"name":"b","role":"admin","expires_at":"2027-01-01T00:00:00Z"}`,
+	} {
+		s.rejected(400, "invalid_field", "POST", "/tokens", wrong)
+	}
+
+	admin := s.token
+	s.token = made.Token
+	s.get("/accounts")
+	s.rejected(403, "forbidden", "POST", "/tokens", `{"name":"other","role":"viewer"}`)
+	s.token = admin
+	want.State = "revoked"
+	wantEqual(t, "the revoked token", want, decode[token](t, s.post("/tokens/billing/revoke", "")))
+	s.rejected(404, "not_found", "POST", "/tokens/billing/revoke", "")
+	s.token = made.Token
+	s.rejected(401, "revoked_token", "GET", "/accounts", "")
+}
+
 // TestRejectedTokenIsLogged: a rejected token leaves one line a second with its route and address.
 func TestRejectedTokenIsLogged(t *testing.T) {
 	t.Parallel()
