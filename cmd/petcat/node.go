@@ -9,6 +9,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/representation"
 )
 
 func (p *program) nodeCommand() *cobra.Command {
@@ -81,12 +82,12 @@ within seconds. After the time in --for, or petcat log-level reset, each node's 
 		if err != nil {
 			return err
 		}
+		shown := representation.LogLevel(level, until, c.now())
 		if !c.now().Before(until) { // expired, or never set
-			return c.print(record{kv("level", nil), kv("until", nil)}, "Each node uses its own --log-level.")
+			return c.print(shown, "Each node uses its own --log-level.")
 		}
-		name := strings.ToLower(level.String())
-		return c.print(record{kv("level", name), kv("until", until)},
-			"All nodes use the log level %s until %s. They apply it within seconds.", name, timestamp(until))
+		return c.print(shown, "All nodes use the log level %s until %s. They apply it within seconds.",
+			strings.ToLower(level.String()), timestamp(until))
 	})
 }
 
@@ -100,12 +101,9 @@ func (c *call) setLogLevel(text string) error {
 	if err != nil {
 		return usageErrorf("LEVEL %v, or %s", err, resetLevel)
 	}
-	length, err := c.duration("for")
-	if err == nil && length == 0 {
-		err = usageErrorf("--for must be more than 0")
-	}
+	length, err := config.ParseLogLevelTime(c.text("for"))
 	if err != nil {
-		return err
+		return usageErrorf("--for %v", err)
 	}
 	_, err = c.store.SetLogLevel(c.ctx(), petcat.By(actor()), level, c.now().Add(length))
 	return err

@@ -376,6 +376,15 @@ func ParseLogLevel(value string) (level slog.Level, err error) {
 	return level, nil
 }
 
+// ParseLogLevelTime parses how long a log level applies to all nodes.
+func ParseLogLevelTime(value string) (time.Duration, error) {
+	d, err := ParseDuration(value)
+	if err == nil && d == 0 {
+		err = errors.New("must be more than 0")
+	}
+	return d, err
+}
+
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
 // nodeName validates a name for logs and metrics, where it needs no escapes.

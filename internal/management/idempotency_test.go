@@ -61,6 +61,7 @@ func posts() map[string]string {
 		"/operators":                   `{"name":"bob","role":"admin"}`,
 		"/tokens":                      `{"name":"deploy","role":"admin","expires_at":"2028-01-01T00:00:00Z"}`,
 		"/tokens/{token}/revoke":       "",
+		"/log-level":                   `{"level":"debug","for":"30m"}`,
 		"/nodes/{label}/drain":         "",
 		"/nodes/{label}/resume":        "",
 	}

@@ -41,6 +41,7 @@ type Store interface {
 	CategoryStore
 	KeyStore
 	LinkStore
+	LogLevelStore
 	NodeStore
 	OperatorStore
 	PlanRequestStore

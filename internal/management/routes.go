@@ -74,6 +74,10 @@ func (a *API) routes() []route {
 		{method: "POST", path: "/nodes/{label}/drain", handle: a.drainNode, changes: true},
 		{method: "POST", path: "/nodes/{label}/resume", handle: a.resumeNode, changes: true},
 
+		{method: "GET", path: "/log-level", handle: a.getLogLevel},
+		{method: "POST", path: "/log-level", handle: a.setLogLevel, changes: true},
+		{method: "DELETE", path: "/log-level", handle: a.resetLogLevel, changes: true},
+
 		{method: "GET", path: "/audit", handle: a.listAudit},
 		{method: "GET", path: "/audit/verify", handle: a.verifyAudit},
 		{method: "GET", path: "/usage", handle: a.getTotalUsage},

@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -219,6 +221,15 @@ func Node(n petcat.Node) Record {
 		{"label", n.Label}, {"version", n.Version},
 		{"state", n.State}, {"since", n.Since}, {"drained", n.Drained},
 	}
+}
+
+// LogLevel returns the record of the log level that all nodes use until a time, with nulls if that has
+// passed: then each node uses its own.
+func LogLevel(level slog.Level, until, now time.Time) Record {
+	if !now.Before(until) {
+		return Record{{"level", nil}, {"until", nil}}
+	}
+	return Record{{"level", strings.ToLower(level.String())}, {"until", until}}
 }
 
 // Rejection returns the record of rejected or failed requests.
