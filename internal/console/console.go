@@ -135,6 +135,7 @@ func notices() map[string]string {
 		"accounts/{account} plan":        "The plan was changed. It applies within a second.",
 		"accounts/{account} closed":      "The account was closed, and its keys were revoked.",
 		"accounts/{account} purged":      "The account's categories, pets and orders were deleted. The audit log has their numbers.",
+		"keys/{key} edited":              "The key was changed.",
 		"keys/{key} disabled":            "The key was disabled.",
 		"keys/{key} enabled":             "The key was enabled.",
 		"keys/{key} lifted":              "The ban was lifted.",

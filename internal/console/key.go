@@ -38,6 +38,14 @@ func (c *Console) rotateKey(x *pages.Exchange) error {
 	return x.RotateKey("accounts", k)
 }
 
+func (c *Console) editKey(x *pages.Exchange) error {
+	k, err := c.findKey(x)
+	if err != nil {
+		return err
+	}
+	return x.EditKey(k)
+}
+
 func (c *Console) disableKey(x *pages.Exchange) error {
 	k, err := c.findKey(x)
 	if err != nil {

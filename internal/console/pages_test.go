@@ -99,6 +99,12 @@ func TestKeys(t *testing.T) {
 	const zeroTime = "0001-01-01" // means never
 	b.Post("accounts/acct_1/keys", "expires", zeroTime).Want(http.StatusBadRequest, form)
 
+	b.Get("keys/key_1").Want(http.StatusOK, `value="backend"`, `value="2027-12-31"`)
+	b.Post("keys/key_1", "label", "front", "expires", "").WantGoesTo("keys/key_1?done=edited")
+	s.WantAudited("operator ada", "key.edit", "key_1")
+	b.Get("keys/key_1?done=edited").Want(http.StatusOK, "The key was changed.", `value="front"`, `type="date" value=""`)
+	b.Post("keys/key_1", "label", "back", "expires", "soon").Want(http.StatusBadRequest, `value="back"`, `value="soon"`, "must look like 2027-01-31")
+
 	p = b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
 	s.WantAudited("operator ada", "key.rotate", "key_1")
 	successor := p.Secret()
@@ -428,6 +434,7 @@ func TestOnce(t *testing.T) {
 		{"accounts", []string{"name", "zoo", "plan", "free"}, done, "accounts/acct_3"},
 		{"accounts/acct_1/plan", []string{"plan", "pro"}, done, "accounts/acct_1"},
 		{"accounts/acct_1/keys", []string{"label", "backend"}, shown, "keys/key_2"},
+		{"keys/key_1", []string{"label", "front"}, done, "keys/key_1"},
 		{"keys/key_1/disable", nil, done, "keys/key_1"},
 		{"keys/key_1/enable", nil, done, "keys/key_1"},
 		{"bans/key_1/lift", []string{"from", "key"}, done, "keys/key_1"},
@@ -503,7 +510,7 @@ func TestOnceOfEachForm(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 2 {
 		forms := regexp.MustCompile(`name="once" value="(\w{26})"`).FindAllStringSubmatch(b.Get("keys/key_1").Text, -1)
-		if len(forms) != 4 {
+		if len(forms) != 5 {
 			t.Fatalf("the page has the forms %v", forms)
 		}
 		for _, form := range forms {

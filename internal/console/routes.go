@@ -121,6 +121,7 @@ func (c *Console) accountForms() []pages.Form {
 
 func (c *Console) keyForms() []pages.Form {
 	return []pages.Form{
+		{Path: "keys/{key}", Change: c.editKey, Page: c.key, Fields: pages.EditKeyFields()},
 		{Path: "keys/{key}/rotate", Change: c.rotateKey, Page: c.key, Fields: pages.RotateFields()},
 		{Path: "keys/{key}/disable", Change: c.disableKey, Page: c.key},
 		{Path: "keys/{key}/enable", Change: c.enableKey, Page: c.key},

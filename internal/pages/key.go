@@ -21,6 +21,9 @@ type Keys interface {
 	RotateKey(
 		ctx context.Context, by petcat.Author, r petcat.Rotation,
 	) (petcat.Result[petcat.RotatedKey], error)
+	EditKey(
+		ctx context.Context, by petcat.Author, id petcat.KeyID, e petcat.KeyEdit,
+	) (petcat.Result[petcat.Key], error)
 	ChangeKey(
 		ctx context.Context, by petcat.Author, id petcat.KeyID, a petcat.KeyAction,
 	) (petcat.Result[petcat.Key], error)
@@ -127,6 +130,9 @@ func (x *Exchange) BansInForce(q petcat.BanQuery) (bans []petcat.Ban, more bool,
 
 // NewKeyFields are the fields of the form of [Exchange.CreateKey].
 func NewKeyFields() []string { return []string{"label", "expires", "read_only"} }
+
+// EditKeyFields are the fields of the form of [Exchange.EditKey].
+func EditKeyFields() []string { return []string{"label", "expires"} }
 
 // RotateFields are the fields of the form of [Exchange.RotateKey].
 func RotateFields() []string { return []string{"overlap", "sure"} }
@@ -256,6 +262,41 @@ func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative strin
 		Action:      "revoke",
 		Button:      "Revoke the key",
 	})
+}
+
+// EditKey changes a key's label and expiry to those of the form, and redirects to its page.
+func (x *Exchange) EditKey(k petcat.Key) error {
+	label := x.Value("label")
+	expiresAt, err := x.newExpiry(k)
+	if err != nil {
+		return err
+	}
+	edit, err := petcat.ParseKeyEdit(&label, expiresAt)
+	if err != nil {
+		return err
+	}
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	edited, err := x.site.Keys.EditKey(x.R.Context(), by, k.ID, edit)
+	if err != nil {
+		return err
+	}
+	return x.Made(keyPath(k.ID), edited.Replayed, "edited")
+}
+
+// newExpiry returns the expiry in the form, or nil if it is unchanged. The form shows the day alone:
+// if that is unchanged, so is the time of day. A customer's form of an expired key has no expiry.
+func (x *Exchange) newExpiry(k petcat.Key) (*time.Time, error) {
+	if !x.R.Form.Has("expires") {
+		return nil, nil
+	}
+	if x.Value("expires") == k.ExpiresAt.Format(time.DateOnly) {
+		return nil, nil
+	}
+	day, err := x.Date("expires", "the day on which it expires")
+	return &day, err
 }
 
 // ChangeKey changes a key, and redirects to its page.

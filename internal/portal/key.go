@@ -1,8 +1,6 @@
 package portal
 
 import (
-	"time"
-
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/pages"
 )
@@ -50,43 +48,12 @@ func (p *Portal) rotateKey(x *pages.Exchange) error {
 	return x.RotateKey("overview", k)
 }
 
-// editKey changes label and expiry.
 func (p *Portal) editKey(x *pages.Exchange) error {
 	k, err := p.findKey(x)
 	if err != nil {
 		return err
 	}
-	label := x.Value("label")
-	expiresAt, err := newExpiry(x, k)
-	if err != nil {
-		return err
-	}
-	edit, err := petcat.ParseKeyEdit(&label, expiresAt)
-	if err != nil {
-		return err
-	}
-	by, err := x.Author()
-	if err != nil {
-		return err
-	}
-	edited, err := p.Store.EditKey(x.R.Context(), by, k.ID, edit)
-	if err != nil {
-		return err
-	}
-	return x.Made("keys/"+k.ID.String(), edited.Replayed, "edited")
-}
-
-// newExpiry returns the expiry in the form, or nil if it is unchanged. The form shows the day alone:
-// if that is unchanged, so is the time of day. The form of an expired key has no expiry.
-func newExpiry(x *pages.Exchange, k petcat.Key) (*time.Time, error) {
-	if !x.R.Form.Has("expires") {
-		return nil, nil
-	}
-	if x.Value("expires") == k.ExpiresAt.Format(time.DateOnly) {
-		return nil, nil
-	}
-	day, err := x.Date("expires", "the day on which it expires")
-	return &day, err
+	return x.EditKey(k)
 }
 
 func (p *Portal) confirmRevoke(x *pages.Exchange) error {

@@ -28,9 +28,6 @@ import (
 // Store has the methods of the store that the portal calls; see also [github.com/petcat-api/petcat/internal/pages.Keys].
 type Store interface {
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
-	EditKey(
-		ctx context.Context, by petcat.Author, id petcat.KeyID, e petcat.KeyEdit,
-	) (petcat.Result[petcat.Key], error)
 	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 	RequestPlan(
 		ctx context.Context, by petcat.Author, n petcat.NewPlanRequest,
@@ -113,7 +110,7 @@ func (p *Portal) forms() []pages.Form {
 	return []pages.Form{
 		{Path: "plan", Change: p.requestPlan, Page: p.overview, Fields: []string{"plan", "note"}},
 		{Path: "keys", Change: p.createKey, Page: p.overview, Fields: pages.NewKeyFields()},
-		{Path: "keys/{key}", Change: p.editKey, Page: p.key, Fields: []string{"label", "expires"}},
+		{Path: "keys/{key}", Change: p.editKey, Page: p.key, Fields: pages.EditKeyFields()},
 		{Path: "keys/{key}/rotate", Change: p.rotateKey, Page: p.key, Fields: pages.RotateFields()},
 		{Path: "keys/{key}/revoke", Change: p.revokeKey, Page: p.key},
 	}
