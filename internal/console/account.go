@@ -148,6 +148,7 @@ type accountView struct {
 	pages.KeyList
 
 	Account  petcat.Account
+	Pages    bool           // whether customers' pages are served
 	Windows  []pages.Window // nil if unknown
 	Stored   petcat.Storage
 	Rejected []petcat.Rejection
@@ -181,11 +182,32 @@ func (c *Console) account(x *pages.Exchange) error {
 		Data: accountView{
 			KeyList:  keys,
 			Account:  a,
+			Pages:    c.CustomerLink != nil,
 			Windows:  x.Windows(c.Limiter, a),
 			Stored:   c.List.Holdings(a.ID).Account,
 			Rejected: rejected,
 		},
 	})
+}
+
+func (c *Console) renameAccount(x *pages.Exchange) error {
+	a, err := c.findAccount(x)
+	if err != nil {
+		return err
+	}
+	name, err := petcat.ParseAccountName(x.Value("name"))
+	if err != nil {
+		return err
+	}
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	edited, err := c.Store.EditAccount(x.R.Context(), by, a.ID, petcat.EditName(name))
+	if err != nil {
+		return err
+	}
+	return x.Made(accountPath(a.ID), edited.Replayed, "renamed")
 }
 
 func (c *Console) changePlan(x *pages.Exchange) error {

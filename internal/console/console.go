@@ -55,7 +55,9 @@ type Options struct {
 	Settings []config.Value
 	// LastBackup returns the last scheduled backup of any node, as html/backups.html needs it.
 	LastBackup func(context.Context) (any, error)
-	URL        string // of the console in browsers, without a trailing slash
+	// CustomerLink returns a link to the customer's page; nil if that page is off.
+	CustomerLink func(petcat.Secret) string
+	URL          string // of the console in browsers, without a trailing slash
 	// OwnName reports whether a host, in lower case and without a port, is a name of this
 	// console. Other names may resolve to its address, too (DNS rebinding).
 	OwnName func(host string) bool
@@ -132,6 +134,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.site.Ser
 func notices() map[string]string {
 	return map[string]string{
 		"accounts/{account} account":     "The account was created.",
+		"accounts/{account} renamed":     "The account was renamed.",
+		"accounts/{account} signed-out":  "The sessions of the customer's page have ended, and so have its unused links.",
 		"accounts/{account} plan":        "The plan was changed. It applies within a second.",
 		"accounts/{account} closed":      "The account was closed, and its keys were revoked.",
 		"accounts/{account} purged":      "The account's categories, pets and orders were deleted. The audit log has their numbers.",

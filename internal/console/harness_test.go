@@ -71,6 +71,9 @@ func start(t *testing.T, change ...func(*Options)) *service {
 		LastBackup: func(context.Context) (any, error) {
 			return backup.Made{TakenAt: pagetest.Noon, File: "/backups/petcat-1", Size: 1_500_000}, nil
 		},
+		CustomerLink: func(token petcat.Secret) string {
+			return "https://api.example.com/account#" + token.Reveal()
+		},
 		URL:      "https://console.example.com",
 		Settings: []config.Value{{Flag: "--bans", Environment: "PETCAT_BANS", Value: "shadow", Origin: "flag --bans"}},
 		OwnName:  func(host string) bool { return host == "127.0.0.1" || host == "console.example.com" },

@@ -33,12 +33,20 @@ func TestAccounts(t *testing.T) {
 	b.Post("accounts", "name", "x", "plan", "enterprise", "per_minute", "many", "per_day", "1").
 		Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`)
 
+	s.Account("taken")
+	b.Post("accounts/acct_1/name", "name", "taken").Want(http.StatusBadRequest, `data-field="name"`, "already", `value="taken"`)
+	b.Post("accounts/acct_1/name", "name", " ").Want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
+	b.Post("accounts/acct_1/name", "name", "Acme & Co").WantGoesTo("accounts/acct_1?done=renamed")
+	s.WantAudited("operator ada", "account.rename", "acct_1")
+	b.Get("accounts/acct_1?done=renamed").Want(http.StatusOK, "Acme & Co", "The account was renamed.")
+	b.Post("accounts/acct_1/name", "name", "acme <b>").WantGoesTo("accounts/acct_1?done=renamed")
+
 	b.Post("accounts/acct_1/plan", "plan", "pro").WantGoesTo("accounts/acct_1?done=plan")
 	s.WantAudited("operator ada", "account.set_plan", "acct_1")
 	b.Post("accounts/acct_1/plan", "plan", "enterprise", "per_minute", "lots", "per_day", "70").
 		Want(http.StatusBadRequest, `value="enterprise" selected`, `value="lots"`, `value="70"`)
 	b.Get("accounts/acct_1").Want(http.StatusOK, "10,000")
-	for _, path := range []string{"accounts/acct_2", "accounts/x", "accounts/acct_1/x"} {
+	for _, path := range []string{"accounts/acct_3", "accounts/x", "accounts/acct_1/x"} {
 		b.Get(path).Want(http.StatusNotFound)
 	}
 
@@ -56,6 +64,31 @@ func TestAccounts(t *testing.T) {
 	b.Post("accounts/acct_1/purge", "typed", "acme").Want(http.StatusBadRequest, wrongName)
 	b.Post("accounts/acct_1/purge", "typed", "acme <b>").WantGoesTo("accounts/acct_1?done=purged")
 	s.WantAudited("operator ada", "account.purge", "acct_1")
+}
+
+// TestCustomerPage: an admin makes links to the customer's page, which are shown once, and ends its sessions.
+func TestCustomerPage(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	s.Account("acme")
+	p := b.Post("accounts/acct_1/link").Want(http.StatusOK, "It is shown once", "14 Mar 2027, 12:15")
+	found := regexp.MustCompile(`<code id="secret">https://api.example.com/account#(\w+)</code>`).FindStringSubmatch(p.Text)
+	if found == nil || p.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("no link, or it may be stored: %v\n%s", p.Header, p.Main())
+	}
+	s.WantAudited("operator ada", "account.link", "acct_1")
+	for _, path := range []string{"accounts/acct_1", "audit"} {
+		b.Get(path).Want(http.StatusOK).Lacks(found[1])
+	}
+	b.Post("accounts/acct_1/sign-out").WantGoesTo("accounts/acct_1?done=signed-out")
+	b.Get("accounts/acct_1?done=signed-out").Want(http.StatusOK, "The sessions of the customer's page have ended")
+	s.viewer().Get("accounts/acct_1").Lacks("New link", "End all sessions", "Rename")
+
+	off := start(t, func(o *Options) { o.CustomerLink = nil })
+	off.Account("acme")
+	b = off.admin()
+	b.Get("accounts/acct_1").Want(http.StatusOK, "Rename").Lacks("New link", "End all sessions")
+	b.Post("accounts/acct_1/link").Want(http.StatusForbidden, "Customer pages are off")
 }
 
 // wantKey checks the state of a key, and returns it.
@@ -432,6 +465,9 @@ func TestOnce(t *testing.T) {
 		result string
 	}{
 		{"accounts", []string{"name", "zoo", "plan", "free"}, done, "accounts/acct_3"},
+		{"accounts/acct_1/name", []string{"name", "Acme"}, done, "accounts/acct_1"},
+		{"accounts/acct_1/link", nil, shown, "accounts/acct_1"},
+		{"accounts/acct_1/sign-out", nil, done, "accounts/acct_1"},
 		{"accounts/acct_1/plan", []string{"plan", "pro"}, done, "accounts/acct_1"},
 		{"accounts/acct_1/keys", []string{"label", "backend"}, shown, "keys/key_2"},
 		{"keys/key_1", []string{"label", "front"}, done, "keys/key_1"},
@@ -450,8 +486,8 @@ func TestOnce(t *testing.T) {
 		{"categories/1", []string{"version", version, "name", "Hounds"}, done, "categories/1"},
 		{"categories/1/delete", nil, done, "categories"},
 		{"pets/1/delete", nil, done, "categories"},
-		{"accounts/acct_1/purge", []string{"typed", "acme"}, done, "accounts/acct_1"},
-		{"accounts/acct_1/close", []string{"typed", "acme"}, done, "accounts/acct_1"},
+		{"accounts/acct_1/purge", []string{"typed", "Acme"}, done, "accounts/acct_1"},
+		{"accounts/acct_1/close", []string{"typed", "Acme"}, done, "accounts/acct_1"},
 	} {
 		path, _, _ := strings.Cut(c.path, "?")
 		tested[ids.ReplaceAllString(path, "*")] = true

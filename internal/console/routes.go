@@ -89,6 +89,15 @@ func (c *Console) accountForms() []pages.Form {
 			Fields: append([]string{"name"}, planFields()...),
 		},
 		{
+			Path:   "accounts/{account}/name",
+			Change: c.renameAccount,
+			Page:   c.account,
+			Field:  "name",
+			Fields: []string{"name"},
+		},
+		{Path: "accounts/{account}/link", Change: c.createCustomerLink, Page: c.account},
+		{Path: "accounts/{account}/sign-out", Change: c.signOutCustomer, Page: c.account},
+		{
 			Path:   "accounts/{account}/plan",
 			Change: c.changePlan,
 			Page:   c.account,

@@ -65,6 +65,7 @@ type Store interface {
 	CreateLink(
 		ctx context.Context, by petcat.Author, of petcat.Subject, link petcat.TokenHash,
 	) (petcat.Result[petcat.Link], error)
+	SignOutEverywhere(ctx context.Context, by petcat.Author, of petcat.Subject) (petcat.Result[int64], error)
 	RemoveOperator(
 		ctx context.Context, by petcat.Author, name petcat.OperatorName,
 	) (petcat.Result[petcat.OperatorName], error)

@@ -68,35 +68,40 @@ func (p *parts) console() http.Handler {
 	url := p.sockets.consoleURL()
 	own := p.sockets.gate()
 	return console.New(console.Options{
-		Options:    p.pageOptions(strings.HasPrefix(url, "https://"), p.doors.operatorLinks, p.doors.operatorCookies),
-		Store:      p.data.store,
-		List:       p.data.list,
-		Limiter:    p.limiter,
-		Version:    p.Version,
-		Node:       p.id,
-		Status:     p.state.status,
-		Parts:      func() []console.Part { return p.state.condition.Load().parts },
-		Nodes:      func() []petcat.Node { return *p.state.nodes.Load() },
-		History:    p.history,
-		LastBackup: func(ctx context.Context) (any, error) { return backup.LastMade(ctx, p.data.store) },
-		URL:        url,
-		Settings:   p.sockets.effectiveSettings(),
-		OwnName:    func(host string) bool { return own.isOwnName(host) || own.isConsoleURL(host) },
+		Options:      p.pageOptions(strings.HasPrefix(url, "https://"), p.doors.operatorLinks, p.doors.operatorCookies),
+		Store:        p.data.store,
+		List:         p.data.list,
+		Limiter:      p.limiter,
+		Version:      p.Version,
+		Node:         p.id,
+		Status:       p.state.status,
+		Parts:        func() []console.Part { return p.state.condition.Load().parts },
+		Nodes:        func() []petcat.Node { return *p.state.nodes.Load() },
+		History:      p.history,
+		LastBackup:   func(ctx context.Context) (any, error) { return backup.LastMade(ctx, p.data.store) },
+		CustomerLink: p.customerLink(),
+		URL:          url,
+		Settings:     p.sockets.effectiveSettings(),
+		OwnName:      func(host string) bool { return own.isOwnName(host) || own.isConsoleURL(host) },
 	})
+}
+
+// customerLink returns the function that makes links to the customer's page, nil if that page is off.
+func (p *parts) customerLink() func(petcat.Secret) string {
+	if !p.Settings.CustomerPages {
+		return nil
+	}
+	return func(token petcat.Secret) string { return portal.Link(p.sockets.publicURL(), token) }
 }
 
 // management returns the management API.
 func (p *parts) management() http.Handler {
-	var customerLink func(petcat.Secret) string // nil if the customer's pages are not served
-	if p.Settings.CustomerPages {
-		customerLink = func(token petcat.Secret) string { return portal.Link(p.sockets.publicURL(), token) }
-	}
 	return management.New(management.Options{
 		Store:          p.data.store,
 		Keys:           petcat.KeyGenerator{Environment: p.data.store.Environment(), Random: rand.Reader},
 		Holdings:       p.data.list.Holdings,
 		Backups:        p.backups,
-		CustomerLink:   customerLink,
+		CustomerLink:   p.customerLink(),
 		Door:           p.doors.operatorTokens,
 		TrustedProxies: p.proxies,
 		Clock:          p.Clock,
