@@ -150,6 +150,8 @@ func notices() map[string]string {
 		"categories pet":                 "The pet was deleted.",
 		"requests approved":              "The request was approved. The plan applies within a second.",
 		"requests declined":              "The request was declined.",
+		"nodes drained":                  "The node is being drained. Within seconds, its /readyz returns 503.",
+		"nodes resumed":                  "The node is being resumed. Within seconds, its /readyz returns 200.",
 		"operators removed":              "The operator was removed.",
 		"operators operator":             "The operator was created. On the server, petcat operator link NAME prints their sign-in link.",
 	}

@@ -51,6 +51,23 @@ func (c *Console) currentNodes() []petcat.Node {
 	return nodes
 }
 
+func (c *Console) drainNode(x *pages.Exchange) error { return c.setDrained(x, true, "drained") }
+
+func (c *Console) resumeNode(x *pages.Exchange) error { return c.setDrained(x, false, "resumed") }
+
+// setDrained drains or resumes the node in the path.
+func (c *Console) setDrained(x *pages.Exchange, drained bool, done string) error {
+	by, err := x.Author()
+	if err != nil {
+		return err
+	}
+	changed, err := c.Store.DrainNode(x.R.Context(), by, x.R.PathValue("node"), drained)
+	if err != nil {
+		return err
+	}
+	return x.Made("nodes", changed.Replayed, done)
+}
+
 // backupsView has the last scheduled backup and the schedule.
 type backupsView struct {
 	Last     any

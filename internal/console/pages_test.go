@@ -420,7 +420,15 @@ func TestPlanRequests(t *testing.T) {
 	b.Get("accounts/acct_2").Want(http.StatusOK, "70,000")
 }
 
-// stage creates accounts, a banned key, plan requests of both accounts, a category and a pet.
+// addNode adds a running node with the label web-1.
+func (s *service) addNode() {
+	s.T.Helper()
+	node := petcat.Node{ID: "N1", Label: "web-1", Version: "1.2.3", State: "ready", Since: pagetest.Noon}
+	_, err := s.Store.Heartbeat(s.T.Context(), node)
+	pagetest.Must(s.T, err)
+}
+
+// stage creates accounts, a banned key, plan requests of both accounts, a category and a pet, and a node.
 func (s *service) stage() {
 	t := s.T
 	t.Helper()
@@ -435,6 +443,7 @@ func (s *service) stage() {
 		_, err = s.Store.RequestPlan(t.Context(), petcat.By(a.ID.Actor()), asked)
 		pagetest.Must(t, err)
 	}
+	s.addNode()
 	name := "Dogs"
 	dogs, err := petcat.ParseNewCategory(&name, nil)
 	pagetest.Must(t, err)
@@ -482,6 +491,8 @@ func TestOnce(t *testing.T) {
 		{"operators", []string{"name", "cleo", "role", "viewer"}, done, "operators"},
 		{"operators/link", nil, shown, "operators"},
 		{"operators/cleo/remove", nil, done, "operators"},
+		{"nodes/web-1/drain", nil, done, "nodes"},
+		{"nodes/web-1/resume", nil, done, "nodes"},
 		{"categories", []string{"name", "Cats"}, done, "categories/2"},
 		{"categories/1", []string{"version", version, "name", "Hounds"}, done, "categories/1"},
 		{"categories/1/delete", nil, done, "categories"},
@@ -630,6 +641,38 @@ func TestNodesInTrouble(t *testing.T) {
 	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge drained")
 	s.parts[0].Problem = "the database does not respond"
 	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge unknown").Lacks("badge drained", "badge ready")
+}
+
+// TestDrain: an admin drains and resumes a node.
+func TestDrain(t *testing.T) {
+	s := start(t)
+	s.addNode()
+	nodes := func() []petcat.Node {
+		all, err := s.Store.Nodes(t.Context())
+		pagetest.Must(t, err)
+		return all
+	}
+	b := s.admin()
+	b.Get("nodes").Want(http.StatusOK, "Drain").Lacks("Resume")
+	b.Post("nodes/web-1/drain").WantGoesTo("nodes?done=drained")
+	s.WantAudited("operator ada", "node.drain", "node web-1")
+	if !nodes()[0].Drained {
+		t.Error("the node is not drained")
+	}
+	b.Get("nodes?done=drained").Want(http.StatusOK, "is being drained")
+	b.Post("nodes/web-1/resume").WantGoesTo("nodes?done=resumed")
+	if nodes()[0].Drained {
+		t.Error("the node is drained")
+	}
+	b.Post("nodes/web-2/drain").Want(http.StatusNotFound)
+	s.viewer().Get("nodes").Lacks("Drain</button>")
+
+	drained := start(t, func(o *Options) {
+		o.Nodes = func() []petcat.Node {
+			return []petcat.Node{{ID: "N2", Label: "web-2", State: "drained", Drained: true}}
+		}
+	})
+	drained.admin().Get("nodes").Want(http.StatusOK, "nodes/web-2/resume").Lacks("nodes/web-2/drain")
 }
 
 // TestAuditNoteIsNoMember: the note of a customer cannot look like further members of an entry.

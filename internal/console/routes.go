@@ -146,7 +146,7 @@ func (c *Console) keyForms() []pages.Form {
 	}
 }
 
-// otherForms are those of operators, categories and pets.
+// otherForms are those of operators, nodes, categories and pets.
 func (c *Console) otherForms() []pages.Form {
 	return []pages.Form{
 		{
@@ -158,6 +158,8 @@ func (c *Console) otherForms() []pages.Form {
 		},
 		{Path: "operators/link", Change: c.createLink},
 		{Path: "operators/{operator}/remove", Change: c.removeOperator},
+		{Path: "nodes/{node}/drain", Change: c.drainNode, Page: c.nodes},
+		{Path: "nodes/{node}/resume", Change: c.resumeNode, Page: c.nodes},
 		{
 			Path:   "categories",
 			Change: c.createCategory,

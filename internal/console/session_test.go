@@ -259,6 +259,7 @@ func changes() (all []string) {
 		"{pet}", "1",
 		"{request}", "1",
 		"{operator}", "cleo",
+		"{node}", "web-1",
 	)
 	for _, form := range new(Console).forms() {
 		all = append(all, path.Replace(form.Path))

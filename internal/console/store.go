@@ -57,6 +57,11 @@ type Store interface {
 	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 	FindRejection(ctx context.Context, requestID string) (petcat.Rejection, error)
 
+	// Nodes.
+	DrainNode(
+		ctx context.Context, by petcat.Author, label string, drained bool,
+	) (petcat.Result[petcat.Node], error)
+
 	// Operators, tokens, and the audit log.
 	Operators(ctx context.Context) ([]petcat.Operator, error)
 	CreateOperator(
