@@ -152,6 +152,8 @@ func notices() map[string]string {
 		"requests declined":              "The request was declined.",
 		"nodes drained":                  "The node is being drained. Within seconds, its /readyz returns 503.",
 		"nodes resumed":                  "The node is being resumed. Within seconds, its /readyz returns 200.",
+		"settings level":                 "The log level was set. All nodes apply it within seconds.",
+		"settings reset":                 "Each node returns to its own log level within seconds.",
 		"operators removed":              "The operator was removed.",
 		"operators operator":             "The operator was created. On the server, petcat operator link NAME prints their sign-in link.",
 	}

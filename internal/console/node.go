@@ -9,14 +9,6 @@ import (
 	"github.com/petcat-api/petcat/internal/pages"
 )
 
-func (c *Console) settings(x *pages.Exchange) error {
-	return x.Render("settings", pages.View{
-		Title:   "Settings",
-		Section: "settings",
-		Data:    c.Settings,
-	})
-}
-
 // nodesView has all nodes.
 type nodesView struct {
 	Nodes []petcat.Node

@@ -491,6 +491,8 @@ func TestOnce(t *testing.T) {
 		{"operators", []string{"name", "cleo", "role", "viewer"}, done, "operators"},
 		{"operators/link", nil, shown, "operators"},
 		{"operators/cleo/remove", nil, done, "operators"},
+		{"log-level", []string{"level", "debug", "for", "1h"}, done, "settings"},
+		{"log-level/reset", nil, done, "settings"},
 		{"nodes/web-1/drain", nil, done, "nodes"},
 		{"nodes/web-1/resume", nil, done, "nodes"},
 		{"categories", []string{"name", "Cats"}, done, "categories/2"},
@@ -641,6 +643,25 @@ func TestNodesInTrouble(t *testing.T) {
 	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge drained")
 	s.parts[0].Problem = "the database does not respond"
 	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge unknown").Lacks("badge drained", "badge ready")
+}
+
+// TestLogLevel: an admin sets the log level of all nodes for a time, and resets it.
+func TestLogLevel(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	const own = "Each node uses its own <code>--log-level</code>."
+	b.Get("settings").Want(http.StatusOK, own, "--bans").Lacks("Reset it now")
+	b.Post("log-level", "level", "debug", "for", "soon").Want(http.StatusBadRequest,
+		`data-field="for">The time must be a duration`, `value="soon"`, "<option selected>debug")
+	b.Post("log-level", "level", "debug", "for", "0").Want(http.StatusBadRequest, "The time must be more than 0.")
+	b.Post("log-level", "level", "loud", "for", "1h").Want(http.StatusBadRequest, `data-field="level">The level must be`)
+	b.Post("log-level", "level", "debug", "for", "30m").WantGoesTo("settings?done=level")
+	s.WantAudited("operator ada", "log.set_level", "log")
+	b.Get("settings?done=level").Want(http.StatusOK, "All nodes log debug and above until", "14 Mar 2027, 12:30", "The log level was set.")
+	s.viewer().Get("settings").Want(http.StatusOK, "All nodes log debug").Lacks("Set the level", "Reset it now")
+	b.Post("log-level/reset").WantGoesTo("settings?done=reset")
+	s.WantAudited("operator ada", "log.reset_level", "log")
+	b.Get("settings").Want(http.StatusOK, own)
 }
 
 // TestDrain: an admin drains and resumes a node.

@@ -158,6 +158,14 @@ func (c *Console) otherForms() []pages.Form {
 		},
 		{Path: "operators/link", Change: c.createLink},
 		{Path: "operators/{operator}/remove", Change: c.removeOperator},
+		{
+			Path:   "log-level",
+			Change: c.setLogLevel,
+			Page:   c.settings,
+			Field:  "for",
+			Fields: []string{"level", "for"},
+		},
+		{Path: "log-level/reset", Change: c.resetLogLevel, Page: c.settings},
 		{Path: "nodes/{node}/drain", Change: c.drainNode, Page: c.nodes},
 		{Path: "nodes/{node}/resume", Change: c.resumeNode, Page: c.nodes},
 		{

@@ -2,6 +2,8 @@ package console
 
 import (
 	"context"
+	"log/slog"
+	"time"
 
 	"github.com/petcat-api/petcat"
 )
@@ -57,7 +59,11 @@ type Store interface {
 	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 	FindRejection(ctx context.Context, requestID string) (petcat.Rejection, error)
 
-	// Nodes.
+	// Nodes and their log level.
+	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
+	SetLogLevel(
+		ctx context.Context, by petcat.Author, level slog.Level, until time.Time,
+	) (petcat.Result[slog.Level], error)
 	DrainNode(
 		ctx context.Context, by petcat.Author, label string, drained bool,
 	) (petcat.Result[petcat.Node], error)
