@@ -664,6 +664,12 @@ func TestLogLevel(t *testing.T) {
 	b.Get("settings").Want(http.StatusOK, own)
 }
 
+// TestPlans: the settings page shows the numbers of all plans, also to viewers.
+func TestPlans(t *testing.T) {
+	s := start(t)
+	s.viewer().Get("settings").Want(http.StatusOK, "<td>Free</td>", ">10,000</td>", ">2.0 MiB</td>", "<td>Enterprise</td>", "as agreed")
+}
+
 // TestDrain: an admin drains and resumes a node.
 func TestDrain(t *testing.T) {
 	s := start(t)

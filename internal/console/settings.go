@@ -10,9 +10,32 @@ import (
 	"github.com/petcat-api/petcat/internal/pages"
 )
 
-// settingsView has the settings of this node, and the log level of all nodes.
+// planView is a plan with its numbers.
+type planView struct {
+	Plan    petcat.Plan
+	Fixed   bool // false: they are agreed with each account
+	Quota   petcat.Quota
+	Storage petcat.Storage
+}
+
+// plans returns all plans.
+func plans() (all []planView) {
+	for _, p := range petcat.Plans() {
+		quota, fixed := p.Quota()
+		all = append(all, planView{
+			Plan:    p,
+			Fixed:   fixed,
+			Quota:   quota,
+			Storage: p.Storage(),
+		})
+	}
+	return all
+}
+
+// settingsView has the settings of this node, the plans, and the log level of all nodes.
 type settingsView struct {
 	Settings []config.Value
+	Plans    []planView
 	Level    string    // in lower case, "" if each node uses its own
 	Until    time.Time // of Level
 }
@@ -22,7 +45,10 @@ func (c *Console) settings(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
-	v := settingsView{Settings: c.Settings}
+	v := settingsView{
+		Settings: c.Settings,
+		Plans:    plans(),
+	}
 	if c.now().Before(until) {
 		v.Level = strings.ToLower(level.String())
 		v.Until = until
