@@ -154,6 +154,7 @@ func notices() map[string]string {
 		"nodes resumed":                  "The node is being resumed. Within seconds, its /readyz returns 200.",
 		"settings level":                 "The log level was set. All nodes apply it within seconds.",
 		"settings reset":                 "Each node returns to its own log level within seconds.",
+		"operators revoked":              "The token was revoked.",
 		"operators removed":              "The operator was removed.",
 		"operators operator":             "The operator was created. On the server, petcat operator link NAME prints their sign-in link.",
 	}

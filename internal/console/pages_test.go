@@ -491,6 +491,8 @@ func TestOnce(t *testing.T) {
 		{"operators", []string{"name", "cleo", "role", "viewer"}, done, "operators"},
 		{"operators/link", nil, shown, "operators"},
 		{"operators/cleo/remove", nil, done, "operators"},
+		{"tokens", []string{"token", "ci1", "token_role", "viewer"}, shown, "operators"},
+		{"tokens/ci1/revoke", nil, done, "operators"},
 		{"log-level", []string{"level", "debug", "for", "1h"}, done, "settings"},
 		{"log-level/reset", nil, done, "settings"},
 		{"nodes/web-1/drain", nil, done, "nodes"},
@@ -643,6 +645,37 @@ func TestNodesInTrouble(t *testing.T) {
 	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge drained")
 	s.parts[0].Problem = "the database does not respond"
 	b.Get("nodes").Want(http.StatusOK, "badge degraded", "badge unknown").Lacks("badge drained", "badge ready")
+}
+
+// TestTokens: an admin creates tokens of the management API, which are shown once, and revokes them.
+func TestTokens(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.Get("operators").Want(http.StatusOK, "There are no tokens.", `<details class="create">`)
+	p := b.Post("tokens", "token", "billing", "token_role", "admin", "token_expires", "2027-12-31").Want(http.StatusOK, "It is shown once")
+	found := regexp.MustCompile(`<code id="secret">(pct_\w+)</code>`).FindStringSubmatch(p.Text)
+	if found == nil || p.Header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("no token, or it may be stored: %v\n%s", p.Header, p.Main())
+	}
+	hash, err := petcat.ParseOperatorToken(found[1])
+	pagetest.Must(t, err)
+	token, err := s.Store.FindToken(t.Context(), hash)
+	pagetest.Must(t, err)
+	if token.Role != petcat.RoleAdmin || !token.ExpiresAt.Equal(time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("the token is %+v", token)
+	}
+	s.WantAudited("operator ada", "token.create", "token billing")
+	b.Get("operators").Want(http.StatusOK, "billing", "Revoke…").Lacks(found[1])
+	b.Post("tokens", "token", "billing", "token_role", "admin").Want(http.StatusBadRequest, `data-field="token">There is a token billing already`,
+		`<details class="create" open>`, `value="billing"`)
+	b.Post("tokens", "token", "b", "token_role", "admin", "token_expires", "2020-01-01").Want(http.StatusBadRequest,
+		`data-field="token_expires">The expiry must be at least a minute in the future`, `value="2020-01-01"`)
+	b.Get("tokens/billing/revoke").Want(http.StatusOK, "Revoke the token billing?")
+	b.Post("tokens/billing/revoke").WantGoesTo("operators?done=revoked")
+	s.WantAudited("operator ada", "token.revoke", "token billing")
+	b.Get("operators?done=revoked").Want(http.StatusOK, "The token was revoked.", "badge revoked").Lacks("tokens/billing/revoke")
+	b.Post("tokens/billing/revoke").Want(http.StatusNotFound)
+	s.viewer().Get("operators").Want(http.StatusOK, "billing").Lacks("New token", "Revoke…")
 }
 
 // TestLogLevel: an admin sets the log level of all nodes for a time, and resets it.

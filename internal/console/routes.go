@@ -38,6 +38,7 @@ func (c *Console) pages() []pages.Page {
 		{Path: "audit", Show: c.audit},
 		{Path: "operators", Show: c.operators},
 		{Path: "operators/{operator}/remove", Show: c.confirmRemove, Admin: true},
+		{Path: "tokens/{token}/revoke", Show: c.confirmRevokeToken, Admin: true},
 		{Path: "settings", Show: c.settings},
 		{Path: "nodes", Show: c.nodes},
 		{Path: "backups", Show: c.backups},
@@ -146,7 +147,7 @@ func (c *Console) keyForms() []pages.Form {
 	}
 }
 
-// otherForms are those of operators, nodes, categories and pets.
+// otherForms are those of operators, tokens, nodes, categories and pets.
 func (c *Console) otherForms() []pages.Form {
 	return []pages.Form{
 		{
@@ -158,6 +159,14 @@ func (c *Console) otherForms() []pages.Form {
 		},
 		{Path: "operators/link", Change: c.createLink},
 		{Path: "operators/{operator}/remove", Change: c.removeOperator},
+		{
+			Path:   "tokens",
+			Change: c.createToken,
+			Page:   c.operators,
+			Field:  "token",
+			Fields: []string{"token", "token_role", "token_expires"},
+		},
+		{Path: "tokens/{token}/revoke", Change: c.revokeToken},
 		{
 			Path:   "log-level",
 			Change: c.setLogLevel,

@@ -260,6 +260,7 @@ func changes() (all []string) {
 		"{request}", "1",
 		"{operator}", "cleo",
 		"{node}", "web-1",
+		"{token}", "ci1",
 	)
 	for _, form := range new(Console).forms() {
 		all = append(all, path.Replace(form.Path))

@@ -80,6 +80,12 @@ type Store interface {
 	RemoveOperator(
 		ctx context.Context, by petcat.Author, name petcat.OperatorName,
 	) (petcat.Result[petcat.OperatorName], error)
+	CreateToken(
+		ctx context.Context, by petcat.Author, n petcat.NewToken,
+	) (petcat.Result[petcat.OperatorToken], error)
+	RevokeToken(
+		ctx context.Context, by petcat.Author, name petcat.OperatorName,
+	) (petcat.Result[petcat.OperatorToken], error)
 	Tokens(ctx context.Context) ([]petcat.OperatorToken, error)
 	FindTokens(ctx context.Context, tokens []petcat.TokenHash) ([]petcat.OperatorToken, error)
 	EachAuditEntry(
