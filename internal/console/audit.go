@@ -60,6 +60,34 @@ func showAudit(x *pages.Exchange, v auditView) error {
 	})
 }
 
+// auditCheckView is the result of a check of the whole audit log.
+type auditCheckView struct {
+	Entries int64
+	Head    petcat.AuditHead
+	Fault   string // "" without one
+}
+
+// verifyAudit checks the hash chain of the whole audit log.
+func (c *Console) verifyAudit(x *pages.Exchange) error {
+	var v auditCheckView
+	var check petcat.AuditCheck
+	err := c.Store.EachAuditEntry(x.R.Context(), petcat.AuditQuery{}, func(e petcat.AuditEntry) error {
+		v.Entries++
+		check.Add(e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	v.Head = check.Head()
+	v.Fault = check.Fault()
+	return x.Render("audit-check", pages.View{
+		Title:   "Check of the audit log",
+		Section: "audit",
+		Data:    v,
+	})
+}
+
 // auditQuery parses the query: entries by an actor, and about a key, or about an account and its keys.
 func (c *Console) auditQuery(x *pages.Exchange) (petcat.AuditQuery, error) {
 	q := petcat.AuditQuery{

@@ -315,6 +315,20 @@ func TestAudit(t *testing.T) {
 		Lacks("account.create", "no such entries")
 }
 
+// TestVerifyAudit: a check of the audit log shows its head, and an entry that was altered.
+func TestVerifyAudit(t *testing.T) {
+	s := start(t)
+	b := s.viewer()
+	s.Account("acme")
+	head := s.LastAudit()
+	b.Get("audit").Want(http.StatusOK, `href="/console/audit/verify"`)
+	b.Get("audit/verify").Want(http.StatusOK, "No entry was changed, removed or moved.", fmt.Sprintf("<code>%d:%x</code>", head.Sequence, head.Hash))
+	pagetest.Must(t, s.Store.Change(t.Context(), "alter an entry", func(tx *store.Tx) error {
+		return tx.Run(`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'nobody' WHERE sequence = 1`)
+	}))
+	b.Get("audit/verify").Want(http.StatusOK, "audit entry 1 does not have the hash", "restore an earlier backup").Lacks("No entry was changed")
+}
+
 // TestTopAccounts: accounts are sorted by today's requests or rejections.
 func TestTopAccounts(t *testing.T) {
 	s := start(t)

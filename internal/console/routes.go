@@ -36,6 +36,7 @@ func (c *Console) pages() []pages.Page {
 		{Path: "usage.csv", Show: c.usageCSV},
 		{Path: "usage.json", Show: c.usageChart},
 		{Path: "audit", Show: c.audit},
+		{Path: "audit/verify", Show: c.verifyAudit},
 		{Path: "operators", Show: c.operators},
 		{Path: "operators/{operator}/remove", Show: c.confirmRemove, Admin: true},
 		{Path: "tokens/{token}/revoke", Show: c.confirmRevokeToken, Admin: true},
