@@ -20,7 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/petcat-api/petcat/client"
+	petcat "github.com/petcat-api/petcat/client"
 )
 
 // TestNew: a bad URL or key returns an error that names the remedy.
@@ -31,7 +31,7 @@ func TestNew(t *testing.T) {
 		{name: "key with a line break", url: "https://petcat.test", key: validKey + "\n", fails: "white space"},
 		{name: "no scheme", url: "petcat.test/v1", key: validKey, fails: "must be like https"},
 		{name: "key as the URL", url: validKey, key: "https://petcat.test", fails: "must be like https"},
-		{name: "key in the URL", url: "https://" + validKey + "@petcat.test", key: validKey, fails: "must have no user"},
+		{name: "key in the URL", url: "https://" + validKey + "@a.test", key: validKey, fails: "must have no user"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newService(60, 1000)
@@ -65,7 +65,8 @@ func TestOptionsOfOneCall(t *testing.T) {
 		"If-Match":        petcat.WithIfMatch(`"e1"`),
 		"If-None-Match":   petcat.WithHeader("if-none-match", `"e1"`),
 	} {
-		if _, err := petcat.New("http://petcat.test", validKey, option); err == nil || !strings.Contains(err.Error(), name) {
+		_, err := petcat.New("http://petcat.test", validKey, option)
+		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
@@ -80,7 +81,10 @@ func TestKeyIsShownNowhere(t *testing.T) {
 	_, _, failed := c.Categories.List(t.Context())
 	s := newService(60, 1000)
 	_, _, rejected := dial(t, s).Categories.Get(t.Context(), 7)
-	texts := map[string]string{"an error": fmt.Sprintf("%v %+v %#v", failed, failed, failed), "an error response": fmt.Sprintf("%v %+v %#v", rejected, rejected, rejected)}
+	texts := map[string]string{
+		"an error":          fmt.Sprintf("%v %+v %#v", failed, failed, failed),
+		"an error response": fmt.Sprintf("%v %+v %#v", rejected, rejected, rejected),
+	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
 		texts[verb] = fmt.Sprintf(verb, c) + fmt.Sprintf(verb, *c.Categories)
 	}
@@ -95,7 +99,8 @@ func TestKeyIsShownNowhere(t *testing.T) {
 			t.Errorf("%s shows the key: %s", what, text)
 		}
 	}
-	if !strings.Contains(texts["an error"], "petcat: GET /v1/categories: ") || !strings.Contains(texts["an error response"], "404 not_found") {
+	lost, found := texts["an error"], texts["an error response"]
+	if !strings.Contains(lost, "petcat: GET /v1/categories: ") || !strings.Contains(found, "404 not_found") {
 		t.Errorf("the errors are %q", texts)
 	}
 }
@@ -107,14 +112,16 @@ func TestRedirect(t *testing.T) {
 	defer other.Close()
 	here := httptest.NewServer(http.RedirectHandler(other.URL+"/v1/categories", http.StatusFound))
 	defer here.Close()
+	follow := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}
 	for name, option := range map[string]petcat.Option{
 		"default":     petcat.WithRetries(1),
-		"http.Client": petcat.WithHTTPClient(&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}),
+		"http.Client": petcat.WithHTTPClient(follow),
 	} {
 		c, err := petcat.New(here.URL, validKey, option)
 		must(t, err)
 		_, _, err = c.Categories.Create(t.Context(), petcat.NewCategory{Name: "dog"})
-		if e, ok := errors.AsType[*petcat.Error](err); !ok || e.Status != http.StatusFound || !strings.Contains(e.Message, other.URL) {
+		e, ok := errors.AsType[*petcat.Error](err)
+		if !ok || e.Status != http.StatusFound || !strings.Contains(e.Message, other.URL) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
@@ -158,7 +165,8 @@ func TestNotSent(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	for url, retries := range map[string]int{strings.Replace(plain.URL, "http:", "https:", 1): 8, secure.URL: 8, closed.URL: 0} {
+	noTLS := strings.Replace(plain.URL, "http:", "https:", 1)
+	for url, retries := range map[string]int{noTLS: 8, secure.URL: 8, closed.URL: 0} {
 		c, err := petcat.New(url, validKey, petcat.WithRetries(retries))
 		must(t, err)
 		err = createAll(t.Context(), c, "cat", 1)
@@ -171,7 +179,8 @@ func TestNotSent(t *testing.T) {
 	}
 	c, err := petcat.New(strings.Replace(secure.URL, "https:", "http:", 1), validKey)
 	must(t, err)
-	if err := createAll(t.Context(), c, "cat", 1); err == nil || !strings.Contains(err.Error(), "400: Client sent an HTTP request to an HTTPS server.") {
+	err = createAll(t.Context(), c, "cat", 1)
+	if err == nil || !strings.Contains(err.Error(), "400: Client sent an HTTP request to an HTTPS server.") {
 		t.Errorf("http to a port with TLS: %v", err)
 	}
 }
@@ -182,7 +191,8 @@ func TestDeadline(t *testing.T) {
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
-		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){says(503, petcat.CodeServiceUnavailable, "Retry-After", "5")}}
+		down := says(503, petcat.CodeServiceUnavailable, "Retry-After", "5")
+		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){down}}
 		_, _, err := dial(t, f).Categories.List(ctx)
 		wantCode(t, err, petcat.CodeServiceUnavailable)
 		if took := time.Since(begun); took > 0 {
@@ -233,15 +243,20 @@ func TestAll(t *testing.T) {
 
 // TestDo: Do calls any operation.
 func TestDo(t *testing.T) {
-	f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){says(200, "any_code")}}
+	any := []func(*http.Request) (*http.Response, error){says(200, "any_code")}
+	f := &faults{service: newService(60, 1000), first: any}
 	var out struct{ Code string }
 	res, err := dial(t, f).Do(t.Context(), http.MethodPut, "/anything?q=1", map[string]int{"n": 2}, &out)
 	must(t, err)
 	if text := fmt.Sprint(*res); strings.Contains(text, "97 110 121 95 99 111 100 101") { // the bytes of any_code
 		t.Errorf("the Response contains the body: %s", text)
 	}
-	if sent := f.sent[0]; out.Code != "any_code" || res.Status != http.StatusOK || sent.method != http.MethodPut || sent.path != "/v1/anything?q=1" || sent.body != `{"n":2}` {
-		t.Errorf("decoded %+v from %+v", out, sent)
+	sent := f.sent[0]
+	if sent.method != http.MethodPut || sent.path != "/v1/anything?q=1" || sent.body != `{"n":2}` {
+		t.Errorf("sent %+v", sent)
+	}
+	if out.Code != "any_code" || res.Status != http.StatusOK {
+		t.Errorf("decoded %+v and %+v", out, res)
 	}
 }
 
@@ -274,8 +289,12 @@ func TestEveryCodeHasAConstant(t *testing.T) {
 	if len(codes) < 20 {
 		t.Errorf("the document has the codes %q", codes)
 	}
-	err = fmt.Errorf("wrapped: %w", &petcat.Error{Status: 404, Code: petcat.CodeNotFound, Message: "no", RequestID: "R"})
-	if !errors.Is(err, petcat.CodeNotFound) || errors.Is(err, petcat.CodeForbidden) || err.Error() != "wrapped: 404 not_found: no (request R)" {
+	missing := &petcat.Error{Status: 404, Code: petcat.CodeNotFound, Message: "no", RequestID: "R"}
+	err = fmt.Errorf("wrapped: %w", missing)
+	if !errors.Is(err, petcat.CodeNotFound) || errors.Is(err, petcat.CodeForbidden) {
+		t.Errorf("the code of %v", err)
+	}
+	if err.Error() != "wrapped: 404 not_found: no (request R)" {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -284,11 +303,14 @@ func TestEveryCodeHasAConstant(t *testing.T) {
 func TestLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){says(503, petcat.CodeServiceUnavailable)}}
-		c := dial(t, f, petcat.WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))))
+		down := says(503, petcat.CodeServiceUnavailable)
+		f := &faults{service: newService(60, 1000), first: []func(*http.Request) (*http.Response, error){down}}
+		handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+		c := dial(t, f, petcat.WithLogger(slog.New(handler)))
 		must(t, createAll(t.Context(), c, "cat", 1))
 		for _, want := range []string{
-			`level=INFO msg="request failed and is retried" method=POST path=/categories attempt=1 wait=`, `error="503 service_unavailable: not now"`,
+			`level=INFO msg="request failed and is retried" method=POST path=/categories attempt=1 wait=`,
+			`error="503 service_unavailable: not now"`,
 			`level=DEBUG msg=response method=POST path=/categories status=503`, `status=201 request_id=TESTS001-1`,
 		} {
 			if !strings.Contains(log.String(), want) {

@@ -13,7 +13,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/petcat-api/petcat/client"
+	petcat "github.com/petcat-api/petcat/client"
 )
 
 func Example() {

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/petcat-api/petcat/client"
+	petcat "github.com/petcat-api/petcat/client"
 )
 
 // TestGateRandom runs random numbers of clients and goroutines on one account, with other
@@ -79,7 +79,8 @@ func playRandom(t *testing.T, seed uint64) {
 func (x *turmoil) RoundTrip(r *http.Request) (*http.Response, error) {
 	x.mu.Lock()
 	if now := time.Now(); now.After(x.rejectedAt) && now.Before(x.opens) { // at the same time, it may be on its way
-		x.broken = append(x.broken, fmt.Sprintf("a request was sent %s before Retry-After had passed", x.opens.Sub(now)))
+		early := x.opens.Sub(now)
+		x.broken = append(x.broken, fmt.Sprintf("a request was sent %s before Retry-After had passed", early))
 	}
 	what := x.random.IntN(40)
 	x.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/petcat-api/petcat/client"
+	petcat "github.com/petcat-api/petcat/client"
 )
 
 // createAll creates n categories, each in its own goroutine.
@@ -88,7 +88,8 @@ func TestGateDelaysAllCalls(t *testing.T) {
 				t.Errorf("a request came %s before Retry-After had passed", opens.Sub(r.at))
 			}
 			// 60 in a minute, of which up to a second has passed.
-			if since := r.at.Sub(requests[51+max(i-1, 0)].at); i == 1 && since < s.latency || i > 1 && since < 800*time.Millisecond {
+			since := r.at.Sub(requests[51+max(i-1, 0)].at)
+			if i == 1 && since < s.latency || i > 1 && since < 800*time.Millisecond {
 				t.Errorf("request %d came %s after the previous one; they must be spread over the minute", i, since)
 			}
 		}
@@ -97,6 +98,9 @@ func TestGateDelaysAllCalls(t *testing.T) {
 
 // TestGateLongWaits: a call that would wait too long fails at once, and sends nothing.
 func TestGateLongWaits(t *testing.T) {
+	minute, day := func(s *service) { s.use(60) }, func(s *service) { s.use(1000) }
+	ban := func(s *service) { s.ban(time.Hour) }
+	patient := []petcat.Option{petcat.WithMaxWait(25 * time.Hour)}
 	for _, c := range []struct {
 		name    string
 		prepare func(s *service)
@@ -105,14 +109,20 @@ func TestGateLongWaits(t *testing.T) {
 		code    petcat.Code
 		waits   bool
 	}{
-		{name: "exhausted minute", prepare: func(s *service) { s.use(60) }, waits: true},
-		{name: "exhausted minute, deadline before its end", prepare: func(s *service) { s.use(60) }, timeout: 20 * time.Second, code: petcat.CodeRateLimitExceeded},
-		{name: "exhausted minute, deadline after its end", prepare: func(s *service) { s.use(60) }, timeout: 2 * time.Minute, waits: true},
-		{name: "exhausted day", prepare: func(s *service) { s.use(1000) }, code: petcat.CodeDailyQuotaExceeded},
-		{name: "exhausted day, long maximum wait", prepare: func(s *service) { s.use(1000) }, options: []petcat.Option{petcat.WithMaxWait(25 * time.Hour)}, waits: true},
-		{name: "ban", prepare: func(s *service) { s.ban(time.Hour) }, code: petcat.CodeKeyBanned},
-		{name: "ban, long maximum wait", prepare: func(s *service) { s.ban(time.Hour) }, options: []petcat.Option{petcat.WithMaxWait(2 * time.Hour)}, timeout: 3 * time.Hour, waits: true},
-		{name: "ban, deadline before its end", prepare: func(s *service) { s.ban(time.Hour) }, options: []petcat.Option{petcat.WithMaxWait(2 * time.Hour)}, timeout: 50 * time.Minute, code: petcat.CodeKeyBanned},
+		{name: "exhausted minute", prepare: minute, waits: true},
+		{
+			name: "exhausted minute, deadline before its end", prepare: minute,
+			timeout: 20 * time.Second, code: petcat.CodeRateLimitExceeded,
+		},
+		{name: "exhausted minute, deadline after its end", prepare: minute, timeout: 2 * time.Minute, waits: true},
+		{name: "exhausted day", prepare: day, code: petcat.CodeDailyQuotaExceeded},
+		{name: "exhausted day, long maximum wait", prepare: day, options: patient, waits: true},
+		{name: "ban", prepare: ban, code: petcat.CodeKeyBanned},
+		{name: "ban, long maximum wait", prepare: ban, options: patient, timeout: 3 * time.Hour, waits: true},
+		{
+			name: "ban, deadline before its end", prepare: ban, options: patient,
+			timeout: 50 * time.Minute, code: petcat.CodeKeyBanned,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -140,7 +150,8 @@ func TestGateLongWaits(t *testing.T) {
 					t.Errorf("the service's own error is %+v", e)
 				}
 				_, _, err = api.Categories.List(ctx)
-				if e := wantCode(t, err, c.code); !e.NotSent || e.RetryAfter < 30*time.Second || e.Status != http.StatusTooManyRequests {
+				e = wantCode(t, err, c.code)
+				if !e.NotSent || e.RetryAfter < 30*time.Second || e.Status != http.StatusTooManyRequests {
 					t.Errorf("the error of the second call is %+v, want NotSent", e)
 				}
 				if time.Since(begun) > 0 {

@@ -26,7 +26,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/petcat-api/petcat/client"
+	petcat "github.com/petcat-api/petcat/client"
 )
 
 // The scenarios of all clients; clients/README.md describes the file.
@@ -132,7 +132,8 @@ func TestScenarios(t *testing.T) {
 			if row.Only != nil && !slices.Contains(row.Only, name) {
 				continue
 			}
-			s := scenario{Name: fmt.Sprint(row.Fault, row.Answer.Status, " ", name), Script: []exchange{row.exchange}, Calls: []action{operation.action}}
+			s := scenario{Name: fmt.Sprint(row.Fault, row.Answer.Status, " ", name)}
+			s.Script, s.Calls = []exchange{row.exchange}, []action{operation.action}
 			if slices.Contains(row.Repeated, name) {
 				var second exchange
 				second.Want.After = row.After
@@ -347,13 +348,24 @@ func raw(res *petcat.Response) any {
 	for name := range res.Header {
 		headers[strings.ToLower(name)] = res.Header.Get(name)
 	}
-	return map[string]any{"status": res.Status, "request_id": res.RequestID, "headers": headers, "limits": limitsOf(res.Limits)}
+	return map[string]any{
+		"status":     res.Status,
+		"request_id": res.RequestID,
+		"headers":    headers,
+		"limits":     limitsOf(res.Limits),
+	}
 }
 
 func limitsOf(l petcat.Limits) any {
 	windows := []map[string]any{}
 	for _, w := range l.Windows {
-		windows = append(windows, map[string]any{"name": w.Name, "limit": w.Limit, "length": w.Length.Seconds(), "remaining": w.Remaining, "reset": w.Reset.Unix()})
+		windows = append(windows, map[string]any{
+			"name":      w.Name,
+			"limit":     w.Limit,
+			"length":    w.Length.Seconds(),
+			"remaining": w.Remaining,
+			"reset":     w.Reset.Unix(),
+		})
 	}
 	return map[string]any{"limit": l.Limit, "remaining": l.Remaining, "reset": l.Reset.Unix(), "windows": windows}
 }
@@ -406,7 +418,12 @@ func (w *failureWanted) check(t *testing.T, res *petcat.Response, err error) {
 	}
 	api, isAPI := errors.AsType[*petcat.Error](err)
 	_, isConnection := errors.AsType[*petcat.ConnectionError](err)
-	kind := map[bool]string{true: "api", false: map[bool]string{true: "connection", false: "argument"}[isConnection]}[isAPI]
+	kind := "argument"
+	if isAPI {
+		kind = "api"
+	} else if isConnection {
+		kind = "connection"
+	}
 	if w.Kind != "" && kind != w.Kind || kind == "argument" && res != nil || strings.Contains(err.Error(), validKey) {
 		t.Errorf("the error is %v, of the kind %s, want %s", err, kind, w.Kind)
 	}
@@ -463,7 +480,8 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	trace.GotConn(httptrace.GotConnInfo{})
 	time.Sleep(seconds(s.scenario.Latency))
-	res := &http.Response{StatusCode: x.Answer.Status, Header: http.Header{}, Request: r, Body: io.NopCloser(strings.NewReader(x.Answer.Text))}
+	res := &http.Response{StatusCode: x.Answer.Status, Header: http.Header{}, Request: r}
+	res.Body = io.NopCloser(strings.NewReader(x.Answer.Text))
 	switch x.Fault {
 	case "lost":
 		return nil, io.ErrUnexpectedEOF
@@ -471,7 +489,8 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	case "cut":
-		res.StatusCode, res.Body = http.StatusOK, io.NopCloser(io.MultiReader(strings.NewReader(`[{"id":`), brokenReader{}))
+		begun := io.MultiReader(strings.NewReader(`[{"id":`), brokenReader{})
+		res.StatusCode, res.Body = http.StatusOK, io.NopCloser(begun)
 	}
 	if x.Answer.Body != nil {
 		res.Header.Set("Content-Type", "application/json")
@@ -493,11 +512,13 @@ func (s *script) check(n int, x *exchange, r *http.Request, since time.Duration)
 	if w.Method != "" && r.Method != w.Method || w.URL != "" && !sameURL(w.URL, r.URL) {
 		t.Errorf("request %d is %s %s, want %s %s", n, r.Method, r.URL, w.Method, w.URL)
 	}
-	if w.After != nil && (since < seconds(w.After[0])-time.Millisecond || since > seconds(w.After[1])+time.Millisecond) {
+	const rounding = time.Millisecond
+	if w.After != nil && (since < seconds(w.After[0])-rounding || since > seconds(w.After[1])+rounding) {
 		t.Errorf("request %d came after %s, want %v seconds", n, since, w.After)
 	}
 	var body any
-	if text, _ := io.ReadAll(r.Body); w.Body != nil && (json.Unmarshal(text, &body) != nil || !reflect.DeepEqual(body, w.Body)) {
+	text, _ := io.ReadAll(r.Body)
+	if w.Body != nil && (json.Unmarshal(text, &body) != nil || !reflect.DeepEqual(body, w.Body)) {
 		t.Errorf("the body of request %d is %s, want %v", n, text, w.Body)
 	}
 	key := r.Header.Get("Idempotency-Key")
@@ -525,5 +546,6 @@ func (s *script) check(n int, x *exchange, r *http.Request, since time.Duration)
 
 func sameURL(want string, got *url.URL) bool {
 	w, err := url.Parse(want)
-	return err == nil && w.Scheme == got.Scheme && w.Host == got.Host && w.Path == got.Path && reflect.DeepEqual(w.Query(), got.Query())
+	same := err == nil && w.Scheme == got.Scheme && w.Host == got.Host && w.Path == got.Path
+	return same && reflect.DeepEqual(w.Query(), got.Query())
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/petcat-api/petcat/client"
+	petcat "github.com/petcat-api/petcat/client"
 )
 
 // validKey is the key of all accounts. No real key has this form.
@@ -68,7 +68,8 @@ func newService(perMinute, perDay int64) *service {
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	s.requests = append(s.requests, seen{at: time.Now(), method: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body)})
+	request := seen{at: time.Now(), method: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body)}
+	s.requests = append(s.requests, request)
 	n := len(s.requests) - 1
 	a := s.answer(r, body)
 	s.requests[n].status = a.status
@@ -133,9 +134,10 @@ func (s *service) admit(now time.Time) (reply, bool) {
 }
 
 // limits adds the headers of every response.
-func (s *service) limits(a reply, now time.Time) reply {
+func (s *service) limits(a reply, at time.Time) reply {
 	effective := &s.minute
-	if left := s.day.quota - s.day.used; left == 0 || s.minute.used < s.minute.quota && left <= s.minute.quota-s.minute.used {
+	today, now := s.day.quota-s.day.used, s.minute.quota-s.minute.used
+	if today == 0 || now > 0 && today <= now {
 		effective = &s.day
 	}
 	remaining, reset := effective.quota-effective.used, effective.reset()
@@ -143,7 +145,7 @@ func (s *service) limits(a reply, now time.Time) reply {
 		remaining = 0
 		reset = max(reset, s.bannedTill.Unix())
 	}
-	a.tell(now, effective.quota, remaining, reset)
+	a.tell(at, effective.quota, remaining, reset)
 	return a
 }
 
@@ -194,7 +196,8 @@ func (s *service) create(r *http.Request, body []byte) reply {
 	key := r.Header.Get("Idempotency-Key")
 	if before, known := s.replays[key]; known {
 		if before.body != string(body) {
-			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, "use a new key for a new request")
+			const message = "use a new key for a new request"
+			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, message)
 		}
 		a := success(http.StatusCreated, nil)
 		a.header["Idempotent-Replayed"], a.body = "true", before.answer

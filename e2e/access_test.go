@@ -47,7 +47,9 @@ func TestAccess(t *testing.T) {
 		_, before := nodes[0].windows(k.Key)
 		petcat(t, place, append([]string{"account", "set-plan", "acme", "--plan"}, limited("500000", "1000000000")...)...)
 		for _, n := range nodes {
-			eventually(t, "the account has the new quota", func() bool { return n.list(k.Key).number(t, "X-RateLimit-Limit") == 500000 })
+			eventually(t, "the account has the new quota", func() bool {
+				return n.list(k.Key).number(t, "X-RateLimit-Limit") == 500000
+			})
 			if _, day := n.windows(k.Key); day.Reset == before.Reset && day.Used < before.Used {
 				t.Errorf("%d requests of the day, then %d", before.Used, day.Used)
 			}
@@ -113,7 +115,9 @@ func TestBans(t *testing.T) {
 		awaitLifted := func() {
 			t.Helper()
 			for _, n := range nodes {
-				eventually(t, "the node knows that the ban was lifted", func() bool { return n.list(k.Key).code() != rules.CodeKeyBanned })
+				eventually(t, "the node knows that the ban was lifted", func() bool {
+					return n.list(k.Key).code() != rules.CodeKeyBanned
+				})
 			}
 		}
 		// The first ban lasts for a minute, and may end during the test. The second one lasts longer.

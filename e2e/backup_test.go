@@ -64,8 +64,8 @@ func TestMove(t *testing.T) {
 			if diff := cmp.Diff(string(list.body), string(moved.body)); diff != "" {
 				t.Errorf("list (-before +after):\n%s", diff)
 			}
-			if a := n.create(k.Key,
-				"rabbit", once).want(t, http.StatusCreated); a.Header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(a.body, rabbit.body) {
+			a := n.create(k.Key, "rabbit", once).want(t, http.StatusCreated)
+			if a.Header.Get("Idempotent-Replayed") != "true" || !bytes.Equal(a.body, rabbit.body) {
 				t.Errorf("replay: %s", a.body)
 			}
 			if _, now := n.windows(free.Key); now.Reset == day.Reset && now.Used < day.Used {

@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"strconv"
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -19,8 +19,8 @@ func TestLimitsOfSeveralNodes(t *testing.T) {
 		spends *spent
 	}
 	accounts := []account{
-		{newKey(t, place, "minute", limited(strconv.Itoa(quota), "1000000")...), newSpent(quota, rules.CodeRateLimitExceeded)},
-		{newKey(t, place, "day", limited("1000000", strconv.Itoa(quota))...), newSpent(quota, rules.CodeDailyQuotaExceeded)},
+		{newKey(t, place, "minute", limited(fmt.Sprint(quota), "1000000")...), newSpent(quota, rules.CodeRateLimitExceeded)},
+		{newKey(t, place, "day", limited("1000000", fmt.Sprint(quota))...), newSpent(quota, rules.CodeDailyQuotaExceeded)},
 	}
 	send := func(n *node, a account) (rejected bool) {
 		return !a.spends.add(t, n.list(a.Key))

@@ -47,7 +47,8 @@ func TestListsAreFresh(t *testing.T) {
 func nextVersion(t *testing.T) (file string) {
 	t.Helper()
 	dir := t.TempDir()
-	migration, overlay, file := filepath.Join(dir, "next.sql"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "petcat")
+	migration, overlay := filepath.Join(dir, "next.sql"), filepath.Join(dir, "overlay.json")
+	file = filepath.Join(dir, "petcat")
 	must(t, os.WriteFile(migration, []byte(
 		"ALTER TABLE categories ADD COLUMN more text; CREATE TABLE next (id bigint PRIMARY KEY);\n"), 0o600))
 	place, err := filepath.Abs("../internal/schema/9999_next.sql")
@@ -55,7 +56,8 @@ func nextVersion(t *testing.T) (file string) {
 	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {place: migration}})
 	must(t, err)
 	must(t, os.WriteFile(overlay, replaced, 0o600))
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay, "-o", file, "../cmd/petcat").CombinedOutput()
+	build := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay, "-o", file, "../cmd/petcat")
+	out, err := build.CombinedOutput()
 	if err != nil {
 		t.Fatalf("build the next version: %v: %s", err, out)
 	}
@@ -86,7 +88,8 @@ func TestRollingUpgrade(t *testing.T) {
 				default:
 				}
 				name := fmt.Sprintf("user-%d-%d", u, i)
-				a, err := send(client, http.MethodPost, address+"/v1/categories", fmt.Sprintf(`{"name":%q}`, name), by(k.Key), header("Idempotency-Key", name))
+				body, once := fmt.Sprintf(`{"name":%q}`, name), header("Idempotency-Key", name)
+				a, err := send(client, http.MethodPost, address+"/v1/categories", body, by(k.Key), once)
 				if err != nil {
 					t.Errorf("a create failed: %v", err)
 					return
@@ -95,7 +98,8 @@ func TestRollingUpgrade(t *testing.T) {
 				var c category
 				a.decode(t, &c)
 				known.acknowledge(c)
-				a, err = send(client, http.MethodGet, fmt.Sprintf("%s/v1/categories?limit=1&after=%d", address, c.ID-1), "", by(k.Key))
+				page := fmt.Sprintf("%s/v1/categories?limit=1&after=%d", address, c.ID-1)
+				a, err = send(client, http.MethodGet, page, "", by(k.Key))
 				if err != nil {
 					t.Errorf("a list failed: %v", err)
 					return

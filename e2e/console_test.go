@@ -78,7 +78,12 @@ func TestConsole(t *testing.T) {
 	n := serve(t, place)
 	n.create(k.Key, "Ferrets").want(t, http.StatusCreated)
 	ada, bob := n.signIn("ada", "admin"), n.signIn("bob", "viewer")
-	for path, shows := range map[string]string{"/console/": "Our errors", "/console/accounts": "acme", "/console/keys/" + k.ID: "acme", "/console/categories": "Ferrets"} {
+	for path, shows := range map[string]string{
+		"/console/":             "Our errors",
+		"/console/accounts":     "acme",
+		"/console/keys/" + k.ID: "acme",
+		"/console/categories":   "Ferrets",
+	} {
 		for _, b := range []*browser{ada, bob} {
 			if page := b.get(path); !strings.Contains(page, shows) {
 				t.Errorf("%s does not show %s", path, shows)
@@ -104,12 +109,18 @@ func TestConsole(t *testing.T) {
 // TestAdminListener: without TLS, the console is only available on this machine, by its own names.
 func TestAdminListener(t *testing.T) {
 	t.Parallel()
-	if o := run(t, placed(directory(t), "serve", "--admin-listen", "0.0.0.0:0")...); o.code != exitConfig || !strings.Contains(o.stderr, "--admin-allow-plaintext") {
+	o := run(t, placed(directory(t), "serve", "--admin-listen", "0.0.0.0:0")...)
+	if o.code != exitConfig || !strings.Contains(o.stderr, "--admin-allow-plaintext") {
 		t.Errorf("public admin listener without TLS: %d %s", o.code, o.stderr)
 	}
 	n := serve(t, directory(t))
-	for host, status := range map[string]int{"localhost:1": http.StatusOK, "evil.example": http.StatusForbidden, "localhost.evil.example": http.StatusForbidden} {
-		a, err := try(http.DefaultClient, http.MethodGet, n.admin+"/console/sign-in", nil, func(r *http.Request) { r.Host = host })
+	for host, status := range map[string]int{
+		"localhost:1":            http.StatusOK,
+		"evil.example":           http.StatusForbidden,
+		"localhost.evil.example": http.StatusForbidden,
+	} {
+		named := func(r *http.Request) { r.Host = host }
+		a, err := try(http.DefaultClient, http.MethodGet, n.admin+"/console/sign-in", nil, named)
 		must(t, err)
 		if a.want(t, status); strings.Contains(fmt.Sprint(a.Header, string(a.body)), "evil") {
 			t.Errorf("the response to %s contains the Host: %s", host, a.body)

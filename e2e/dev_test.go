@@ -40,7 +40,8 @@ func TestDev(t *testing.T) {
 			t.Errorf("%s\nanswers %s %v", commands[i][1], out, err)
 		}
 	}
-	for _, link := range regexp.MustCompile(`http://\S+/(?:docs|metrics|account/sign-in|console/sign-in)`).FindAllString(text, -1) {
+	links := regexp.MustCompile(`http://\S+/(?:docs|metrics|account/sign-in|console/sign-in)`)
+	for _, link := range links.FindAllString(text, -1) {
 		a, err := try(http.DefaultClient, http.MethodGet, link, nil)
 		must(t, err)
 		a.want(t, http.StatusOK)

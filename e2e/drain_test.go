@@ -29,8 +29,9 @@ func beginCreate(t *testing.T, n *node, secret, name string) *slowCreate {
 	n.client.Transport.(*checked).base.ExpectContinueTimeout = patience
 	trace := &httptrace.ClientTrace{Got100Continue: func() { close(reading) }}
 	go func() {
-		a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", body, by(secret), header("Expect", "100-continue"),
-			func(r *http.Request) { *r = *r.WithContext(httptrace.WithClientTrace(r.Context(), trace)) })
+		traced := func(r *http.Request) { *r = *r.WithContext(httptrace.WithClientTrace(r.Context(), trace)) }
+		expect := header("Expect", "100-continue")
+		a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", body, by(secret), expect, traced)
 		if err != nil {
 			a = nil
 		}
@@ -108,7 +109,9 @@ func TestHangup(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
 	n.signal(syscall.SIGHUP)
-	eventually(t, "the signal is in the log", func() bool { return strings.Contains(n.log.String(), "SIGHUP received") })
+	eventually(t, "the signal is in the log", func() bool {
+		return strings.Contains(n.log.String(), "SIGHUP received")
+	})
 	n.stop()
 }
 

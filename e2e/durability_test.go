@@ -97,7 +97,8 @@ func killOften(t *testing.T, place string, kills int) {
 func (b *book) createOnce(t testing.TB, client *http.Client, url string, k key, name string) {
 	t.Helper()
 	eventually(t, name+" is created", func() bool {
-		a, err := try(client, http.MethodPost, url+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)), by(k.Key), header("Idempotency-Key", name))
+		body, once := strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)), header("Idempotency-Key", name)
+		a, err := try(client, http.MethodPost, url+"/v1/categories", body, by(k.Key), once)
 		if err != nil || a.StatusCode != http.StatusCreated {
 			return false
 		}
@@ -134,7 +135,8 @@ func TestDatabaseFileIsGone(t *testing.T) {
 			setOutage(t, true, n.client) // until it exits
 			must(t, lose(filepath.Join(place, "petcat.db")))
 			for range 20 {
-				a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(`{"name":"cat"}`), by(k.Key))
+				body := strings.NewReader(`{"name":"cat"}`)
+				a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", body, by(k.Key))
 				if err == nil && a.StatusCode < http.StatusInternalServerError {
 					t.Fatalf("a create got %d", a.StatusCode)
 				}

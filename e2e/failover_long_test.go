@@ -53,8 +53,13 @@ func newPatroni(t *testing.T) *patroni {
 		must(t, os.Chown(dir, uid, gid))
 	}
 	etcd, peers := freeAddress(t), "http://"+freeAddress(t)
-	p.start("etcd", "etcd", "--data-dir", filepath.Join(dir, "etcd-data"), "--listen-client-urls", "http://"+etcd, "--advertise-client-urls", "http://"+etcd,
-		"--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers)
+	p.start("etcd", "etcd",
+		"--data-dir", filepath.Join(dir, "etcd-data"),
+		"--listen-client-urls", "http://"+etcd,
+		"--advertise-client-urls", "http://"+etcd,
+		"--listen-peer-urls", peers,
+		"--initial-advertise-peer-urls", peers,
+		"--initial-cluster", "default="+peers)
 	programs, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	must(t, err)
 	if len(programs) == 0 {
@@ -63,7 +68,9 @@ func newPatroni(t *testing.T) *patroni {
 	for _, name := range []string{"a", "b"} {
 		m := &member{name: name, rest: freeAddress(t), address: freeAddress(t)}
 		p.members[name] = m
-		settings := fmt.Sprintf(patroniSettings, name, m.rest, etcd, m.address, filepath.Join(dir, name), programs[len(programs)-1], dir)
+		programs := programs[len(programs)-1]
+		settings := fmt.Sprintf(
+			patroniSettings, name, m.rest, etcd, m.address, filepath.Join(dir, name), programs, dir)
 		must(t, os.WriteFile(filepath.Join(dir, name+".yml"), []byte(settings), 0o644))
 		p.join(m)
 	}
@@ -198,7 +205,8 @@ func within(t *testing.T, what string, holds func() bool) {
 // bounds, and the usage history has every allowed request, or a gap.
 func TestFailover(t *testing.T) {
 	p := newPatroni(t)
-	x := newTorture(t, fmt.Sprintf("postgres://postgres@%s,%s/postgres?sslmode=disable", p.members["a"].address, p.members["b"].address), 3)
+	hosts := p.members["a"].address + "," + p.members["b"].address
+	x := newTorture(t, "postgres://postgres@"+hosts+"/postgres?sslmode=disable", 3)
 	x.during(func() {
 		for range int(envNumber(t, "PETCAT_FAILOVERS", 3)) {
 			before := x.known.size()
@@ -228,7 +236,8 @@ func TestFailover(t *testing.T) {
 			x.heal()
 			before = x.known.size()
 			eventually(t, "creates are acknowledged again", func() bool { return x.known.size() > before })
-			t.Logf("%s promoted after %.1f s, recovered after %.1f s", standby.name, promoted.Sub(killed).Seconds(), time.Since(killed).Seconds())
+			took, back := promoted.Sub(killed).Seconds(), time.Since(killed).Seconds()
+			t.Logf("%s promoted after %.1f s, recovered after %.1f s", standby.name, took, back)
 			end()
 			p.join(old)
 			within(t, "the old leader is the standby", func() bool { m := p.with("sync_standby"); return m == old })
@@ -247,6 +256,7 @@ func TestFailover(t *testing.T) {
 		if len(h.Gaps) == 0 && h.Total.Requests < allowed || h.Total.Requests > allowed+unknown {
 			t.Errorf("the usage history has %d requests of %d, and %d of unknown outcome", h.Total.Requests, allowed, unknown)
 		}
-		t.Logf("%d requests allowed, %d of unknown outcome: the usage history has %d, and %d gaps", allowed, unknown, h.Total.Requests, len(h.Gaps))
+		t.Logf("%d requests allowed, %d of unknown outcome", allowed, unknown)
+		t.Logf("the usage history has %d, and %d gaps", h.Total.Requests, len(h.Gaps))
 	}
 }

@@ -18,7 +18,8 @@ import (
 type example struct{ kind, text string }
 
 func examplesIn(markdown string) (all []example) {
-	for _, m := range regexp.MustCompile("(?ms)^( *)```(sh|console)\n(.*?)^ *```$").FindAllStringSubmatch(markdown, -1) {
+	blocks := regexp.MustCompile("(?ms)^( *)```(sh|console)\n(.*?)^ *```$")
+	for _, m := range blocks.FindAllStringSubmatch(markdown, -1) {
 		all = append(all, example{m[2], regexp.MustCompile("(?m)^"+m[1]).ReplaceAllString(m[3], "")})
 	}
 	return all
@@ -42,7 +43,8 @@ func TestGuides(t *testing.T) {
 		text = strings.ReplaceAll(text, "http://localhost:8080", n.api)
 		cmd := exec.Command("sh", "-ec", regexp.MustCompile(`pck_live_\w+`).ReplaceAllString(text, k.Key))
 		cmd.Dir = dir
-		cmd.Env = []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + dir, "PETCAT_URL=" + n.api, "PETCAT_API_KEY=" + k.Key}
+		path := "PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH")
+		cmd.Env = []string{path, "HOME=" + dir, "PETCAT_URL=" + n.api, "PETCAT_API_KEY=" + k.Key}
 		o := finish(t, cmd)
 		if o.code != exitDone {
 			t.Errorf("%s\nexited with %d: %s%s", text, o.code, o.stdout, o.stderr)

@@ -61,7 +61,8 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program = filepath.Join(dir, "petcat")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../cmd/petcat").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", program, "../cmd/petcat")
+	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build the program: %w: %s", err, out)
 	}
 	defer sharedPostgres.Remove()

@@ -39,15 +39,21 @@ type flood struct {
 // IPv6 network.
 func floods() []flood {
 	const list = "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\n\r\n"
-	const announced = "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\nContent-Length: 1000000\r\n\r\n{"
+	const announced = "POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer KEY\r\n" +
+		"Content-Length: 1000000\r\n\r\n{"
 	const document = "GET /openapi.json HTTP/1.1\r\nHost: pets\r\n\r\n"
 	conditional := strings.TrimSuffix(document, "\r\n") + "If-None-Match: " + strings.Repeat(`"",`, 5000) + "\r\n\r\n"
 	form := names(9000, func(name string) string { return name + "=%22%22%22%22%22&" })
-	post := fmt.Sprintf("POST /account/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", len(form), form)
+	post := fmt.Sprintf("POST /account/plan HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s", len(form), form)
 	session := "GET /account/ HTTP/1.1\r\nHost: localhost\r\nCookie: COOKIE=" + strings.Repeat("a", 32) + "\r\n\r\n"
 	trailer := h2Field("trailer", names(1900, func(name string) string { return name + "," }))
 	headers := names(350, func(name string) string { return h2Field(name, "") })
 	query := "/account/sign-in?" + names(1900, func(name string) string { return name + "&" })
+	unfinished := h2Frame(0, 0, 1, strings.Repeat("x", 1_000_000))[:900_000]
+	wrong := strings.Replace(list, "KEY", "pck_live_wrong", 1)
+	unknown := strings.Replace(strings.TrimSuffix(list, "\r\n"), "KEY", "UNKNOWN", 1) + "X-Forwarded-For: NETWORK\r\n\r\n"
+	cancelled := h2Requests(1000, "/openapi.json", "", true)
 	return []flood{
 		{name: "silent"},
 		{name: "slow headers", say: "GET / HT", drip: "x"},
@@ -55,18 +61,18 @@ func floods() []flood {
 		{name: "idle after a request", say: list, reads: true},
 		{name: "never reading", say: strings.Repeat(document, 64)},
 		{name: "resetting", say: list, resets: true},
-		{name: "guessing keys", say: strings.Repeat(strings.Replace(list, "KEY", "pck_live_wrong", 1), 50), reads: true},
+		{name: "guessing keys", say: strings.Repeat(wrong, 50), reads: true},
 		{name: "TLS without a handshake", protocol: "http/1.1", silent: true},
 		{name: "HTTP/2 never reading", protocol: "h2", say: h2Hello(0) + h2Requests(100, "/openapi.json", "", false)},
-		{name: "HTTP/2 unfinished frame", protocol: "h2", say: h2Hello(65_535) + h2Frame(0, 0, 1, strings.Repeat("x", 1_000_000))[:900_000]},
-		{name: "HTTP/2 cancelling", protocol: "h2", say: h2Hello(65_535) + h2Requests(1000, "/openapi.json", "", true), reads: true},
+		{name: "HTTP/2 unfinished frame", protocol: "h2", say: h2Hello(65_535) + unfinished},
+		{name: "HTTP/2 cancelling", protocol: "h2", say: h2Hello(65_535) + cancelled, reads: true},
 		{name: "HTTP/2 trailers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", trailer, false)},
 		{name: "HTTP/2 tiny headers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", headers, false)},
 		{name: "entity tags", say: strings.Repeat(conditional, 16), reads: true},
 		{name: "forms", say: post},
 		{name: "forms with the cookie's name", say: strings.Replace(post, "\r\n\r\n", "\r\nCookie: COOKIE=x\r\n\r\n", 1)},
 		{name: "unknown sessions", say: strings.Repeat(session, 50), reads: true},
-		{name: "unknown keys from a /48", say: strings.Repeat(strings.Replace(strings.TrimSuffix(list, "\r\n"), "KEY", "UNKNOWN", 1)+"X-Forwarded-For: NETWORK\r\n\r\n", 50), reads: true},
+		{name: "unknown keys from a /48", say: strings.Repeat(unknown, 50), reads: true},
 		{name: "HTTP/2 queries", protocol: "h2", say: h2Hello(0) + h2Requests(8, query, "", false)},
 	}
 }
@@ -86,8 +92,8 @@ func TestHostileFloods(t *testing.T) {
 				flags = append(flags, "--tls-cert", certFile, "--tls-key", keyFile)
 			}
 			n := serve(t, place, flags...)
-			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
-			n.client = newClient(t, transport)
+			insecure := &tls.Config{InsecureSkipVerify: true}
+			n.client = newClient(t, &http.Transport{TLSClientConfig: insecure, DisableKeepAlives: true})
 			if f.protocol != "" {
 				n.api = strings.Replace(n.api, "http://", "https://", 1)
 			}
@@ -114,7 +120,8 @@ func TestHostileFloods(t *testing.T) {
 			eventually(t, "the connections are released", func() bool { return n.metric("go_goroutines") <= before+10 })
 			n.create(good.Key, "cat").want(t, http.StatusCreated)
 			n.stop()
-			t.Logf("%d connections opened, %.0f goroutines, %.0f MiB; p99 of a good client's lists %s", opened.Load(), goroutines, peak/(1<<20), took[98].Round(time.Millisecond/10))
+			t.Logf("%d connections opened, %.0f goroutines, %.0f MiB", opened.Load(), goroutines, peak/(1<<20))
+			t.Logf("p99 of a good client's lists %s", took[98].Round(time.Millisecond/10))
 			if peak > memory {
 				t.Errorf("memory: %.0f MiB", peak/(1<<20))
 			}
@@ -229,12 +236,14 @@ func h2Frame(kind, flags byte, stream uint32, payload string) string {
 
 // h2Hello returns the start of an HTTP/2 connection, with the window of the streams.
 func h2Hello(window uint32) string {
-	return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + h2Frame(4, 0, 0, string(binary.BigEndian.AppendUint32([]byte{0, 4}, window)))
+	settings := string(binary.BigEndian.AppendUint32([]byte{0, 4}, window))
+	return "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + h2Frame(4, 0, 0, settings)
 }
 
 // h2Requests sends GET requests on separate streams, with further fields, and optionally cancels each.
 func h2Requests(count int, path, fields string, cancelled bool) string {
-	block := h2Field(":method", "GET") + h2Field(":scheme", "https") + h2Field(":authority", "pets") + h2Field(":path", path) + fields
+	block := h2Field(":method", "GET") + h2Field(":scheme", "https") + h2Field(":authority", "pets")
+	block += h2Field(":path", path) + fields
 	var all strings.Builder
 	for i := range count {
 		all.WriteString(h2Frame(1, 5, uint32(2*i+1), block)) // headers, end of the stream

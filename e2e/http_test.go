@@ -84,7 +84,8 @@ func (n *node) ask(path string) *answer {
 }
 
 func (n *node) tryAdmin(path string) (*answer, error) {
-	return try(&http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}, http.MethodGet, n.admin+path, nil)
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	return try(client, http.MethodGet, n.admin+path, nil)
 }
 
 // ready reports whether the node is ready.
@@ -177,7 +178,8 @@ func (n *node) fresh(secret string) (all []category) {
 func (a *answer) want(t testing.TB, status int) *answer {
 	t.Helper()
 	if a.StatusCode != status {
-		t.Fatalf("%s %s: status %d, want %d; body %.300s", a.Request.Method, a.Request.URL, a.StatusCode, status, a.body)
+		r := a.Request
+		t.Fatalf("%s %s: status %d, want %d; body %.300s", r.Method, r.URL, a.StatusCode, status, a.body)
 	}
 	return a
 }
@@ -270,8 +272,8 @@ func (s *spent) wantExact(t testing.TB, local int) {
 	defer s.mu.Unlock()
 	for reset, allowed := range s.allowed {
 		if allowed > s.quota+local || s.rejected[reset] > 0 && allowed+s.unknown < s.quota {
-			t.Errorf(
-				"window until %d: %d allowed, %d rejected, quota %d, %d without a response", reset, allowed, s.rejected[reset], s.quota, s.unknown)
+			t.Errorf("window until %d: %d allowed, %d rejected, quota %d, %d without a response",
+				reset, allowed, s.rejected[reset], s.quota, s.unknown)
 		}
 	}
 	for reset, rejected := range s.rejected {

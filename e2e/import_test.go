@@ -65,7 +65,8 @@ func TestImport(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))
 	k := n.newKey("acme", unlimited...)
-	csv := writeFile(t, "pets.csv", "name,description\nFerrets,\"Domestic\nferrets\"\n,nameless\nTwins,\nTwins,\na,b,c\n")
+	const rows = "Ferrets,\"Domestic\nferrets\"\n,nameless\nTwins,\nTwins,\na,b,c\n"
+	csv := writeFile(t, "pets.csv", "name,description\n"+rows)
 	for range 2 {
 		o := n.runCategory(k, exitData, "import", csv)
 		for _, line := range []string{csv + ":4:", csv + ":7:"} {

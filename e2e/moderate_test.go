@@ -28,7 +28,8 @@ func TestModeration(t *testing.T) {
 		pet(spammer, `{"name":"Buy","category_id":4}`)
 		pet(spammer, `{"name":"now","category_id":1}`)
 		pet(acme, `{"name":"Rex","category_id":3}`)
-		n.do(http.MethodPost, "/v1/store/orders", `{"pet_id":3,"quantity":1}`, by(spammer.Key)).want(t, http.StatusCreated)
+		order := `{"pet_id":3,"quantity":1}`
+		n.do(http.MethodPost, "/v1/store/orders", order, by(spammer.Key)).want(t, http.StatusCreated)
 
 		petcat(t, place, "moderate", "category", "update", "1", "--name", "Cats")
 		petcat(t, place, "moderate", "category", "delete", "2", "--yes")

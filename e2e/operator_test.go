@@ -85,30 +85,36 @@ func TestUsage(t *testing.T) {
 				bytes += len(n.list(k.Key).want(t, http.StatusOK).body)
 			}
 			bytes += len(n.create(k.Key, "dog").want(t, http.StatusCreated).body)
-			eventually(t, "a request is rejected", func() bool { return n.list(small.Key).StatusCode == http.StatusTooManyRequests })
+			eventually(t, "a request is rejected", func() bool {
+				return n.list(small.Key).StatusCode == http.StatusTooManyRequests
+			})
 			n.stop()
 		}
 		type history struct {
 			Total struct{ Requests, Failed, Bytes int }
 		}
-		if h := petcatJSON[history](t, place, "usage", "acme"); h.Total.Requests != 2*(each+1) || h.Total.Failed != 0 || h.Total.Bytes != bytes {
-			t.Errorf("history: %+v, want %d bytes", h, bytes)
+		total := petcatJSON[history](t, place, "usage", "acme").Total
+		if total.Requests != 2*(each+1) || total.Failed != 0 || total.Bytes != bytes {
+			t.Errorf("history: %+v, want %d bytes", total, bytes)
 		}
 		type rejected struct {
 			Key    string
 			Status int
 		}
-		if list := petcatJSON[[]rejected](t, place, "account", "rejections", "small"); len(list) == 0 || list[0] != (rejected{small.ID, http.StatusTooManyRequests}) {
+		list := petcatJSON[[]rejected](t, place, "account", "rejections", "small")
+		if len(list) == 0 || list[0] != (rejected{small.ID, http.StatusTooManyRequests}) {
 			t.Errorf("rejections: %+v", list)
 		}
 		type compared struct {
 			Name     string
 			Requests int64
 		}
-		if top := petcatJSON[[]compared](t, place, "usage", "--top"); len(top) != 2 || top[0] != (compared{"acme", 2 * (each + 1)}) {
+		top := petcatJSON[[]compared](t, place, "usage", "--top")
+		if len(top) != 2 || top[0] != (compared{"acme", 2 * (each + 1)}) {
 			t.Errorf("top accounts: %+v", top)
 		}
-		rows, err := csv.NewReader(strings.NewReader(petcat(t, place, "usage", "acme", "--by", "hour", "--csv"))).ReadAll()
+		table := petcat(t, place, "usage", "acme", "--by", "hour", "--csv")
+		rows, err := csv.NewReader(strings.NewReader(table)).ReadAll()
 		must(t, err)
 		var sum int64
 		for _, row := range rows[1:] {
@@ -150,19 +156,21 @@ func TestInspection(t *testing.T) {
 		admin := []string{"--admin-listen", strings.TrimPrefix(n.admin, "http://")}
 		type health struct{ Status string }
 		var h health
-		if o := run(t, append([]string{"health", "--json"}, admin...)...); o.code != exitDone || json.Unmarshal([]byte(o.stdout), &h) != nil || h.Status != "ready" {
+		o := run(t, append([]string{"health", "--json"}, admin...)...)
+		if o.code != exitDone || json.Unmarshal([]byte(o.stdout), &h) != nil || h.Status != "ready" {
 			t.Errorf("health: %+v", o)
 		}
 		// The data has the node's address, and the node its settings.
-		if o := run(t, placed(place,
-			"config", "--running")...); o.code != exitDone || !regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`).MatchString(o.stdout) {
+		bans := regexp.MustCompile(`(?m)^--bans +PETCAT_BANS +shadow +flag --bans$`)
+		if o := run(t, placed(place, "config", "--running")...); o.code != exitDone || !bans.MatchString(o.stdout) {
 			t.Errorf("config: %+v", o)
 		}
-		if link := petcat(t, place,
-			"operator", "create", "ada", "--role", "admin"); !strings.Contains(link, "\n"+n.admin+"/console/sign-in#") {
+		link := petcat(t, place, "operator", "create", "ada", "--role", "admin")
+		if !strings.Contains(link, "\n"+n.admin+"/console/sign-in#") {
 			t.Errorf("the link is not for the node at %s: %s", n.admin, link)
 		}
-		if link := petcat(t, place, "account", "link", "acme"); !strings.Contains(link, "\n"+n.api+"/account/sign-in#") {
+		link = petcat(t, place, "account", "link", "acme")
+		if !strings.Contains(link, "\n"+n.api+"/account/sign-in#") {
 			t.Errorf("the link is not for the node at %s: %s", n.api, link)
 		}
 		if o := run(t, placed(place, "doctor")...); !strings.Contains(o.stdout, "the node is ready") {
@@ -173,12 +181,13 @@ func TestInspection(t *testing.T) {
 		}
 
 		lines := func() int { return strings.Count(n.log.String(), `"msg":"request"`) }
+		logged := func(text string) func() bool { return func() bool { return strings.Contains(n.log.String(), text) } }
 		petcat(t, place, "log-level", "warn")
-		eventually(t, "the node changes its level", func() bool { return strings.Contains(n.log.String(), `"to":"WARN"`) })
+		eventually(t, "the node changes its level", logged(`"to":"WARN"`))
 		before := lines()
 		n.list(k.Key).want(t, http.StatusOK)
 		petcat(t, place, "log-level", "reset")
-		eventually(t, "the node restores its level", func() bool { return strings.Contains(n.log.String(), `"to":"INFO"`) })
+		eventually(t, "the node restores its level", logged(`"to":"INFO"`))
 		if now := lines(); now != before {
 			t.Errorf("%d requests were logged at level warn", now-before)
 		}
@@ -186,7 +195,8 @@ func TestInspection(t *testing.T) {
 		eventually(t, "requests are logged again", func() bool { return lines() > before })
 
 		n.stop()
-		if o := run(t, "health", "--admin-listen", "127.0.0.1:1"); o.code != exitFailed || !strings.Contains(o.stderr, "no node responds") {
+		o = run(t, "health", "--admin-listen", "127.0.0.1:1")
+		if o.code != exitFailed || !strings.Contains(o.stderr, "no node responds") {
 			t.Errorf("health without a node: %+v", o)
 		}
 	})

@@ -111,7 +111,8 @@ func (d *cutDisk) cutServer(random *rand.Rand, place string, client *http.Client
 	eventually(d.t, "the node is ready or has exited", func() bool { return n.saysReady() || n.hasExited() })
 	atOnce(4, func(w int) {
 		for i := 0; n.api != "" && !n.hasExited(); i++ {
-			a, err := try(client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":"%s-%d-%d"}`, round, w, i)), by(k.Key))
+			body := strings.NewReader(fmt.Sprintf(`{"name":"%s-%d-%d"}`, round, w, i))
+			a, err := try(client, http.MethodPost, n.api+"/v1/categories", body, by(k.Key))
 			if err == nil && a.StatusCode == http.StatusCreated {
 				var c category
 				a.decode(d.t, &c)
@@ -134,7 +135,11 @@ func (d *cutDisk) cutCommand(random *rand.Rand, number int, place, source string
 	own := filepath.Join(d.dir, fmt.Sprint("own ", number))
 	backup := filepath.Join(d.dir, fmt.Sprintf("own %d.backup", number))
 	job := random.IntN(3)
-	args := [][]string{{"init", "--data", own}, {"restore", source, "--data", own}, {"backup", backup, "--data", place}}[job]
+	args := [][]string{
+		{"init", "--data", own},
+		{"restore", source, "--data", own},
+		{"backup", backup, "--data", place},
+	}[job]
 	cmd := command(args...)
 	started := make(chan struct{})
 	d.cutAt(1+random.IntN([]int{150, 300, 30}[job]), func() {
@@ -207,7 +212,9 @@ func TestPowerCutFullDisk(t *testing.T) {
 	})
 	known.check(t, func() []category { return n.categories(k.Key) })
 	must(t, os.Remove(ballast))
-	eventually(t, "creates are acknowledged again", func() bool { return n.create(k.Key, "after").StatusCode == http.StatusCreated })
+	eventually(t, "creates are acknowledged again", func() bool {
+		return n.create(k.Key, "after").StatusCode == http.StatusCreated
+	})
 	n.stop()
 }
 
@@ -227,7 +234,8 @@ func TestPowerCutFailedSync(t *testing.T) {
 		return 0
 	})
 	for range 20 {
-		a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", strings.NewReader(`{"name":"after"}`), by(k.Key))
+		body := strings.NewReader(`{"name":"after"}`)
+		a, err := try(n.client, http.MethodPost, n.api+"/v1/categories", body, by(k.Key))
 		if err == nil && a.StatusCode < http.StatusInternalServerError {
 			t.Errorf("a create got %d", a.StatusCode)
 		}

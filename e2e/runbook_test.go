@@ -40,11 +40,15 @@ func newMachine(t *testing.T) *machine {
 		must(t, os.Mkdir(filepath.Join(m.dir, name), 0o700))
 	}
 	// The last upgrade and the rehearsal of the move left their backups.
-	for _, name := range []string{"etc/petcat.env", "backups/petcat-before-upgrade.backup", "backups/petcat-final.backup"} {
+	names := []string{"etc/petcat.env", "backups/petcat-before-upgrade.backup", "backups/petcat-final.backup"}
+	for _, name := range names {
 		must(t, os.WriteFile(filepath.Join(m.dir, name), nil, 0o600))
 	}
 	for name, script := range map[string]string{
-		"apt": "", "systemctl": "", "journalctl": `cat "$JOURNAL"; echo '{"level":"ERROR"}'`, "runuser": `shift 3; exec "$@"`,
+		"apt":        "",
+		"systemctl":  "",
+		"journalctl": `cat "$JOURNAL"; echo '{"level":"ERROR"}'`,
+		"runuser":    `shift 3; exec "$@"`,
 	} {
 		must(t, os.WriteFile(filepath.Join(m.dir, "bin", name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	}
@@ -76,14 +80,26 @@ func (m *machine) run(t *testing.T, commands string) (stdout string) {
 		commands = strings.ReplaceAll(commands, "7kQz", m.secret[len(m.secret)-10:len(m.secret)-6])
 	}
 	// Relative to the directory, whose path may contain spaces.
-	commands = strings.NewReplacer("http://localhost:8080", m.api, "http://localhost:8081", m.admin, "/var/lib/petcat", "data",
-		"/etc/systemd/system", "etc", "/usr/share/doc/petcat/examples", "examples", "/var/backups", "backups", "/etc/petcat", "etc").Replace(commands)
+	commands = strings.NewReplacer(
+		"http://localhost:8080", m.api,
+		"http://localhost:8081", m.admin,
+		"/var/lib/petcat", "data",
+		"/etc/systemd/system", "etc",
+		"/usr/share/doc/petcat/examples", "examples",
+		"/var/backups", "backups",
+		"/etc/petcat", "etc",
+	).Replace(commands)
 	cmd := exec.Command("sh", "-ec", commands)
 	cmd.Dir = m.dir
 	cmd.SysProcAttr = diesWithTest()
 	cmd.Env = []string{
-		"PATH=" + filepath.Join(m.dir, "bin") + ":" + os.Getenv("PATH"), "HOME=" + m.dir, "JOURNAL=" + journal, "PETCAT_DATA=" + m.place,
-		"PETCAT_ADMIN_LISTEN=" + strings.TrimPrefix(m.admin, "http://"), "PETCAT_API_KEY=" + m.secret, "REQUEST_ID=" + m.request,
+		"PATH=" + filepath.Join(m.dir, "bin") + ":" + os.Getenv("PATH"),
+		"HOME=" + m.dir,
+		"JOURNAL=" + journal,
+		"PETCAT_DATA=" + m.place,
+		"PETCAT_ADMIN_LISTEN=" + strings.TrimPrefix(m.admin, "http://"),
+		"PETCAT_API_KEY=" + m.secret,
+		"REQUEST_ID=" + m.request,
 	}
 	if strings.Contains(commands, "$NEW_DATABASE") {
 		cmd.Env = append(cmd.Env, "NEW_DATABASE="+database(t))
@@ -140,7 +156,9 @@ func TestRunbook(t *testing.T) {
 	for _, section := range situations(t) {
 		if m.secret != "" && m.request == "" {
 			m.request = m.list(m.secret).want(t, http.StatusOK).Header.Get("X-Request-Id")
-			eventually(t, "the request is in the log", func() bool { return strings.Contains(m.log.String(), m.request) })
+			eventually(t, "the request is in the log", func() bool {
+				return strings.Contains(m.log.String(), m.request)
+			})
 			m.create(m.secret, "Rubbish").want(t, http.StatusCreated) // category 1
 		}
 		for _, x := range examplesIn(section) {

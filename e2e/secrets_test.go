@@ -42,10 +42,9 @@ func TestSecretsAreNowhere(t *testing.T) {
 		authorization := func(value string) change { return header("Authorization", value) }
 		for _, a := range []*answer{
 			n.create(k.Key, "dog"), n.list(k.Key), n.list(revoked.Key), n.list(k.Key + "x"), n.list(k.Key[:46] + "!"),
-			get(
-				"/v1/categories", authorization("Basic "+k.Key)), get("/v1/categories", authorization(k.Key)), get("/v1/categories", by(k.Key), by(k.Key)),
-			get(
-				"/v1/categories/"+k.Key, by(k.Key)), get("/" + k.Key), get("/v1/pck%5Flive%5F"+randomOf(k), by(k.Key)), get("/v1/"+randomOf(k), by(k.Key)),
+			get("/v1/categories", authorization("Basic "+k.Key)), get("/v1/categories", authorization(k.Key)),
+			get("/v1/categories", by(k.Key), by(k.Key)), get("/v1/categories/"+k.Key, by(k.Key)),
+			get("/" + k.Key), get("/v1/pck%5Flive%5F"+randomOf(k), by(k.Key)), get("/v1/"+randomOf(k), by(k.Key)),
 			get("/v1/categories?api_key=" + k.Key), get("/v1/categories?after="+k.Key, by(k.Key)),
 			post(k.Key), post(`"` + k.Key + `"`), post(`{"` + k.Key + `":1}`), post(`{"name":["` + k.Key + `"]}`),
 			n.create(k.Key, "dog", header("Idempotency-Key", k.Key+" "+k.Key)), n.list(k.Key, header("X-Request-Id", k.Key)),
@@ -64,7 +63,14 @@ func TestSecretsAreNowhere(t *testing.T) {
 		}
 		clean("the metrics", string(n.ask("/metrics").body))
 		ada := n.signIn("ada", "admin")
-		for _, path := range []string{"/console/", "/console/accounts", "/console/keys/" + k.ID, "/console/settings", "/console/audit", "/console/operators"} {
+		for _, path := range []string{
+			"/console/",
+			"/console/accounts",
+			"/console/keys/" + k.ID,
+			"/console/settings",
+			"/console/audit",
+			"/console/operators",
+		} {
 			clean(path, ada.get(path))
 		}
 		admin, err := url.Parse(n.admin)
@@ -72,7 +78,14 @@ func TestSecretsAreNowhere(t *testing.T) {
 		secrets = append(secrets, ada.client.Jar.Cookies(admin)[0].Value)
 		clean("a rejected sign-in", ada.post("/console/sign-in", http.StatusForbidden, "token", link.Fragment+"x"))
 		clean("a sign-in", ada.post("/console/sign-in", http.StatusOK, "token", link.Fragment))
-		for _, args := range [][]string{{"config"}, {"doctor"}, {"key", "list", "--json"}, {"operator", "token", "list", "--json"}, {"account", "show", "acme", "--json"}, {"audit", "list", "--json"}} {
+		for _, args := range [][]string{
+			{"config"},
+			{"doctor"},
+			{"key", "list", "--json"},
+			{"operator", "token", "list", "--json"},
+			{"account", "show", "acme", "--json"},
+			{"audit", "list", "--json"},
+		} {
 			o := run(t, placed(place, args...)...)
 			clean(strings.Join(args, " "), o.stdout+o.stderr)
 		}

@@ -30,7 +30,8 @@ func TestServe(t *testing.T) {
 		if list := n.list(k.Key).want(t, http.StatusOK); string(list.body) != "[]" {
 			t.Errorf("empty list: %s", list.body)
 		}
-		dog := n.do(http.MethodPost, "/v1/categories", `{"id":7,"name":"dog","description":"barks"}`, by(k.Key)).want(t, http.StatusCreated)
+		body := `{"id":7,"name":"dog","description":"barks"}`
+		dog := n.do(http.MethodPost, "/v1/categories", body, by(k.Key)).want(t, http.StatusCreated)
 		n.create(k.Key, "cat").want(t, http.StatusCreated)
 		n.create(k.Key, "fish").want(t, http.StatusCreated)
 		if to := dog.Header.Get("Location"); to != "/v1/categories/1" {
@@ -107,15 +108,18 @@ func TestEveryStatus(t *testing.T) {
 	eventually(t, "the quota is used up", func() bool { return n.list(small.Key).StatusCode != http.StatusOK })
 
 	const categories, first, second = "/v1/categories", "/v1/categories/1", "/v1/categories/2"
-	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	const get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
+	const patch, del = http.MethodPatch, http.MethodDelete
 	tooLong := `{"name":"` + strings.Repeat("x", 1<<20) + `"}`
 	ours := by(k.Key)
 	text := func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }
 	changed := header("If-Match", `"other"`)
 	anything := header("If-None-Match", "*")
-	seen := []int{http.StatusOK, http.StatusCreated}
-	// Those that this test does not cause.
-	seen = append(seen, http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusServiceUnavailable)
+	seen := []int{
+		http.StatusOK, http.StatusCreated,
+		// Those that this test does not cause.
+		http.StatusRequestTimeout, http.StatusGone, http.StatusInternalServerError, http.StatusServiceUnavailable,
+	}
 	for _, tt := range []struct {
 		method, path, body string
 		changes            []change
@@ -150,13 +154,16 @@ func TestEveryStatus(t *testing.T) {
 		n.do(tt.method, tt.path, tt.body, tt.changes...).wantError(t, tt.status, tt.code)
 		seen = append(seen, tt.status)
 	}
-	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/postman.json", "/llms.txt", "/docs", "/docs/getting-started", "/livez"} {
+	for _, path := range []string{
+		"/openapi.json", "/openapi.yaml", "/postman.json", "/llms.txt", "/docs", "/docs/getting-started", "/livez",
+	} {
 		a := n.do(get, path, "", func(r *http.Request) { r.Host = "evil.example" }).want(t, http.StatusOK)
 		if strings.Contains(fmt.Sprint(a.Header, string(a.body)), "evil.example") {
 			t.Errorf("%s contains the Host: %v", path, a.Header)
 		}
 	}
-	for _, found := range regexp.MustCompile(`"([2-5]\d\d)":`).FindAllStringSubmatch(string(n.do(get, "/openapi.json", "").body), -1) {
+	document := string(n.do(get, "/openapi.json", "").body)
+	for _, found := range regexp.MustCompile(`"([2-5]\d\d)":`).FindAllStringSubmatch(document, -1) {
 		if status, err := strconv.Atoi(found[1]); err != nil || !slices.Contains(seen, status) {
 			t.Errorf("no response has the status %s", found[1])
 		}

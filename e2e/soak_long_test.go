@@ -42,7 +42,10 @@ func TestSoak(t *testing.T) {
 	t.Cleanup(postgres.Resume)
 	shared, alone, backups := postgres.Database(t), directory(t), filepath.Join(t.TempDir(), "backups")
 	flags := []string{"--backup-every", "1m", "--backup-keep", "3"}
-	keys := map[string]key{shared: newKey(t, shared, "acme", unlimited...), alone: newKey(t, alone, "acme", unlimited...)}
+	keys := map[string]key{
+		shared: newKey(t, shared, "acme", unlimited...),
+		alone:  newKey(t, alone, "acme", unlimited...),
+	}
 	small := map[string]key{shared: newKey(t, shared, "small", "free"), alone: newKey(t, alone, "small", "free")}
 	single := serve(t, alone, append(flags, "--backup-dir", backups)...)
 	nodes := serveAll(t, 2, shared)
@@ -74,13 +77,19 @@ func TestSoak(t *testing.T) {
 
 	var all []*series
 	for name, n := range map[string]*node{"single": single, "cluster": nodes[0]} {
-		for metric, slack := range map[string]float64{"process_resident_memory_bytes": 16 << 20, "process_open_fds": 10, "go_goroutines": 20} {
+		for metric, slack := range map[string]float64{
+			"process_resident_memory_bytes": 16 << 20,
+			"process_open_fds":              10,
+			"go_goroutines":                 20,
+		} {
 			all = append(all, &series{name: name + " " + metric, slack: slack, read: func() float64 { return n.metric(metric) }})
 		}
 	}
-	all = append(all, &series{name: "single petcat_store_wal_bytes", slack: 4 << 20, read: func() float64 { return single.metric("petcat_store_wal_bytes") }})
+	wal := func() float64 { return single.metric("petcat_store_wal_bytes") }
+	all = append(all, &series{name: "single petcat_store_wal_bytes", slack: 4 << 20, read: wal})
 	random := seeded(t)
-	for end := time.Now().Add(time.Duration(envNumber(t, "PETCAT_HOURS", 0.5) * float64(time.Hour))); time.Now().Before(end) && !t.Failed(); {
+	end := time.Now().Add(time.Duration(envNumber(t, "PETCAT_HOURS", 0.5) * float64(time.Hour)))
+	for time.Now().Before(end) && !t.Failed() {
 		for range 5 {
 			<-time.After(time.Second)
 			for _, s := range all {
@@ -140,14 +149,16 @@ func use(t *testing.T, client *http.Client, n *node, k, small key, name string) 
 		if err != nil {
 			return nil // the node was killed
 		}
-		if a.StatusCode >= http.StatusInternalServerError && (a.StatusCode != http.StatusServiceUnavailable || !strings.Contains(n.place, "://")) {
+		paused := a.StatusCode == http.StatusServiceUnavailable && strings.Contains(n.place, "://")
+		if a.StatusCode >= http.StatusInternalServerError && !paused {
 			t.Errorf("%s %s: %d %s", method, path, a.StatusCode, a.body)
 		}
 		return a
 	}
-	if a := ask(http.MethodPost, "/v1/categories", fmt.Sprintf(`{"name":%q}`, name), k.Key); a != nil && a.StatusCode == http.StatusCreated {
+	created := ask(http.MethodPost, "/v1/categories", fmt.Sprintf(`{"name":%q}`, name), k.Key)
+	if created != nil && created.StatusCode == http.StatusCreated {
 		ask(http.MethodGet, "/v1/categories", "", k.Key)
-		ask(http.MethodDelete, a.Header.Get("Location"), "", k.Key)
+		ask(http.MethodDelete, created.Header.Get("Location"), "", k.Key)
 	}
 	ask(http.MethodGet, "/v1/categories", "", small.Key)
 	ask(http.MethodGet, "/v1/categories", "", "pck_live_wrong")

@@ -65,13 +65,14 @@ func TestTLS(t *testing.T) {
 	must(t, err)
 	roots.AppendCertsFromPEM(text)
 	for protocol, major := range map[string]int{"h2": 2, "http/1.1": 1} {
-		n.client = newClient(t, &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, NextProtos: []string{protocol}}, ForceAttemptHTTP2: major == 2})
+		config := &tls.Config{RootCAs: roots, NextProtos: []string{protocol}}
+		n.client = newClient(t, &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: major == 2})
 		if a := n.create(k.Key, "dog").want(t, http.StatusCreated); a.ProtoMajor != major {
 			t.Errorf("protocol %s", a.Proto)
 		}
 	}
-	if conn, err := tls.Dial(
-		"tcp", address, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}); err == nil {
+	old := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	if conn, err := tls.Dial("tcp", address, old); err == nil {
 		_ = conn.Close()
 		t.Error("TLS 1.1 was accepted")
 	}

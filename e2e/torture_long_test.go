@@ -70,7 +70,8 @@ func TestTortureCluster(t *testing.T) {
 	x := newTorture(t, postgres.Database(t), 4)
 	x.postgres = postgres
 	x.during(func() {
-		for end := time.Now().Add(time.Duration(envNumber(t, "PETCAT_MINUTES", 60) * float64(time.Minute))); time.Now().Before(end) && !t.Failed(); {
+		end := time.Now().Add(time.Duration(envNumber(t, "PETCAT_MINUTES", 60) * float64(time.Minute)))
+		for time.Now().Before(end) && !t.Failed() {
 			x.fail()
 			x.heal()
 		}
@@ -79,11 +80,13 @@ func TestTortureCluster(t *testing.T) {
 
 // newTorture starts three nodes. There may be at most most nodes.
 func newTorture(t *testing.T, place string, most int) *torture {
-	x := &torture{t: t, random: seeded(t), place: place, most: most, client: newClient(t, &http.Transport{MaxIdleConnsPerHost: 100}), known: newBook(), answers: map[int]int{}}
+	x := &torture{t: t, random: seeded(t), place: place, most: most, known: newBook(), answers: map[int]int{}}
+	x.client = newClient(t, &http.Transport{MaxIdleConnsPerHost: 100})
 	setOutage(t, true, x.client) // at any time
 	x.k = newKey(t, x.place, "acme", unlimited...)
 	for i := range 5 {
-		x.small = append(x.small, account{newKey(t, x.place, fmt.Sprint("small ", i), limited(strconv.Itoa(tortureQuota), "1000000000")...), newSpent(tortureQuota, rules.CodeRateLimitExceeded)})
+		k := newKey(t, x.place, fmt.Sprint("small ", i), limited(strconv.Itoa(tortureQuota), "1000000000")...)
+		x.small = append(x.small, account{k, newSpent(tortureQuota, rules.CodeRateLimitExceeded)})
 	}
 	x.patient = newKey(t, x.place, "patient", limited("30", "1000000000")...)
 	x.nodes = serveAll(t, 3, x.place, "--bans", "off")
@@ -129,7 +132,8 @@ func (x *torture) during(failures func()) {
 	for _, n := range x.nodes {
 		n.stop()
 	}
-	t.Logf("%d faults; %d creates acknowledged; %d lists had an Age; responses by status: %v", len(x.faults), x.known.size(), x.stale.Load(), x.answers)
+	t.Logf("%d faults; %d creates acknowledged; %d lists had an Age", len(x.faults), x.known.size(), x.stale.Load())
+	t.Logf("responses by status: %v", x.answers)
 }
 
 // any returns a node.
@@ -157,8 +161,10 @@ func (x *torture) ask(random *rand.Rand, path string, k key) *answer {
 
 // create creates a category, with retries on random nodes.
 func (x *torture) create(random *rand.Rand, name string) {
+	body, once := fmt.Sprintf(`{"name":%q}`, name), header("Idempotency-Key", name)
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
-		a, err := try(x.client, http.MethodPost, x.any(random).api+"/v1/categories", strings.NewReader(fmt.Sprintf(`{"name":%q}`, name)), by(x.k.Key), header("Idempotency-Key", name))
+		url := x.any(random).api + "/v1/categories"
+		a, err := try(x.client, http.MethodPost, url, strings.NewReader(body), by(x.k.Key), once)
 		if err == nil && a.StatusCode == http.StatusCreated {
 			var c category
 			a.decode(x.t, &c)
@@ -210,7 +216,8 @@ func (x *torture) wait(random *rand.Rand, k key, free time.Time) time.Time {
 	if a == nil || a.Header.Get("Retry-After") == "" {
 		return time.Time{}
 	}
-	if a.StatusCode == http.StatusTooManyRequests && !free.IsZero() && !x.touched(time.Now().Add(-time.Minute), time.Now()).suspended {
+	suspended := func() bool { return x.touched(time.Now().Add(-time.Minute), time.Now()).suspended }
+	if a.StatusCode == http.StatusTooManyRequests && !free.IsZero() && !suspended() {
 		x.t.Errorf("a client that waited was rejected: %s", a.body)
 	}
 	until := time.Now().Add(time.Duration(a.number(x.t, "Retry-After")) * time.Second)
@@ -303,7 +310,10 @@ func (x *torture) heal() {
 	for i := range x.nodes {
 		n := x.nodes[i]
 		end := time.Now().Add(2 * time.Minute)
-		for a, err := n.tryAdmin("/readyz"); err != nil || a.StatusCode != http.StatusOK || n.list(x.k.Key).StatusCode != http.StatusOK; a, err = n.tryAdmin("/readyz") {
+		healthy := func(a *answer, err error) bool {
+			return err == nil && a.StatusCode == http.StatusOK && n.list(x.k.Key).StatusCode == http.StatusOK
+		}
+		for a, err := n.tryAdmin("/readyz"); !healthy(a, err); a, err = n.tryAdmin("/readyz") {
 			if time.Now().After(end) {
 				x.t.Fatalf("a node is unhealthy after two minutes: %v", err)
 			}
@@ -351,7 +361,7 @@ func (x *torture) checkLimits() {
 			}
 		}
 	}
-	x.t.Logf("%d minutes of accounts: %d were allowed exactly the quota of %d, at most %d", minutes, exact, tortureQuota, most)
+	x.t.Logf("%d minutes of accounts: %d were allowed the quota of %d, at most %d", minutes, exact, tortureQuota, most)
 }
 
 // lose counts a request without a response, or with 503 during an outage.

@@ -38,12 +38,17 @@ func right(status int) *answer {
 	}
 	switch status {
 	case 200:
-		a.set(
-			"ETag", `"d-1"`).set("Cache-Control", "private, no-cache").set("Vary", "Authorization, Accept-Encoding").set("X-Stability", "stable")
+		a.set("ETag", `"d-1"`)
+		a.set("Cache-Control", "private, no-cache")
+		a.set("Vary", "Authorization, Accept-Encoding")
+		a.set("X-Stability", "stable")
 		a.body = `[{"id":1,"name":"dog"},{"id":2,"name":"cat","description":""}]`
 		return a
 	case 201:
-		a.set("Location", "/v1/categories/1").set("ETag", `"1-1"`).set("Cache-Control", "no-store").set("X-Stability", "stable")
+		a.set("Location", "/v1/categories/1")
+		a.set("ETag", `"1-1"`)
+		a.set("Cache-Control", "no-store")
+		a.set("X-Stability", "stable")
 		a.body = `{"id":1,"name":"dog"}`
 		return a
 	}
@@ -82,7 +87,8 @@ func (a *answer) add(name, value string) *answer { a.header.Add(name, value); re
 func (a *answer) saying(body string) *answer { a.body = body; return a }
 
 func (a *answer) response(r *http.Request) *http.Response {
-	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}
+	body := io.NopCloser(strings.NewReader(a.body))
+	return &http.Response{StatusCode: a.status, Header: a.header, Body: body, Request: r}
 }
 
 func request(t testing.TB, method, path string) *http.Request {
@@ -106,10 +112,16 @@ func TestCorrectResponsesPass(t *testing.T) {
 		}
 	}
 	for name, a := range map[string]*answer{
-		"an address":                           right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"address";q=600;w=60`),
-		"unknown usage of the day":             right(503).set("RateLimit", `"minute";r=0;t=42`).set("X-RateLimit-Remaining", "0"),
-		"nothing left":                         right(200).set("X-RateLimit-Remaining", "0"),
-		"a listed origin":                      right(200).set("Access-Control-Allow-Origin", "https://a.example").set("Vary", "Authorization, Origin"),
+		"an address": right(401).
+			set("RateLimit", `"address";r=600;t=42`).
+			set("RateLimit-Policy", `"address";q=600;w=60`),
+		"unknown usage of the day": right(503).
+			set("RateLimit", `"minute";r=0;t=42`).
+			set("X-RateLimit-Remaining", "0"),
+		"nothing left": right(200).set("X-RateLimit-Remaining", "0"),
+		"a listed origin": right(200).
+			set("Access-Control-Allow-Origin", "https://a.example").
+			set("Vary", "Authorization, Origin"),
 		"all origins":                          right(200).set("Access-Control-Allow-Origin", "*"),
 		"everything left":                      right(401).set("X-RateLimit-Remaining", "60"),
 		"Retry-After beyond the reset":         right(429).set("Retry-After", "90"),
@@ -126,6 +138,7 @@ func TestCorrectResponsesPass(t *testing.T) {
 
 // Each response has one fault, which must be reported before the faults that follow from it.
 func TestFaultsAreReported(t *testing.T) {
+	const members = "not {code, message, status}"
 	for _, c := range []struct {
 		name   string
 		answer *answer
@@ -134,36 +147,52 @@ func TestFaultsAreReported(t *testing.T) {
 		{"missing limit", right(200).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit occurs 0 times"},
 		{"duplicate limit", right(200).add("X-RateLimit-Limit", "60"), "X-RateLimit-Limit occurs 2 times"},
 		{"limit is not a number", right(200).set("X-RateLimit-Limit", "60;w=60"), "not a whole number"},
-		{"limit is zero", right(401).set("X-RateLimit-Limit", "0").set("X-RateLimit-Remaining", "0"), "X-RateLimit-Limit is 0"},
+		{
+			"limit is zero",
+			right(401).set("X-RateLimit-Limit", "0").set("X-RateLimit-Remaining", "0"),
+			"X-RateLimit-Limit is 0",
+		},
 		{"remaining above the limit", right(200).set("X-RateLimit-Remaining", "61"), "above the limit"},
 		{"reset in the present", right(200).set("X-RateLimit-Reset", fmt.Sprint(sent)), "not after now"},
 		{"no RateLimit", right(200).set("RateLimit", ""), `RateLimit is ""`},
 		{"RateLimit of another draft", right(200).set("RateLimit", "limit=60, remaining=59, reset=42"), "RateLimit is"},
 		{"no RateLimit-Policy", right(200).set("RateLimit-Policy", ""), "RateLimit-Policy is"},
-		{"an address policy with an account's window", right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`), "RateLimit-Policy is"},
-		{"an address state with an account's policy", right(401).set("RateLimit", `"address";r=600;t=42`), "RateLimit and RateLimit-Policy"},
+		{
+			"an address policy with an account's window",
+			right(401).set("RateLimit", `"address";r=600;t=42`).set("RateLimit-Policy", `"minute";q=600;w=60`),
+			"RateLimit-Policy is",
+		},
+		{
+			"an address state with an account's policy",
+			right(401).set("RateLimit", `"address";r=600;t=42`),
+			"RateLimit and RateLimit-Policy",
+		},
 		{"no request id", right(200).set("X-Request-Id", ""), "no X-Request-Id"},
 
 		{"429 with remaining requests", right(429).set("X-RateLimit-Remaining", "1"), "is 1 on a 429"},
 		{"429 with a Retry-After before the reset", right(429).set("Retry-After", "40"), "earlier than the reset"},
 
 		{"error as text", right(404).set("Content-Type", "text/plain; charset=utf-8"), "Content-Type"},
-		{"error without code", right(404).saying(`{"message":"m","status":404}`), "not {code, message, status}"},
-		{"error with an extra member", right(404).saying(`{"code":"not_found","message":"m","status":404,"request_id":"x"}`), "not {code, message, status}"},
-		{"error members in another case", right(404).saying(`{"Code":"not_found","Message":"m","Status":404}`), "not {code, message, status}"},
-		{"data after the error", right(404).saying(`{"code":"not_found","message":"m","status":404} x`), "not {code, message, status}"},
+		{"error without code", right(404).saying(`{"message":"m","status":404}`), members},
+		{"an extra member", right(404).saying(`{"code":"not_found","message":"m","status":404,"id":"x"}`), members},
+		{"members in another case", right(404).saying(`{"Code":"not_found","Message":"m","Status":404}`), members},
+		{"data after the error", right(404).saying(`{"code":"not_found","message":"m","status":404} x`), members},
 		{"unknown code", right(404).saying(`{"code":"gone_fishing","message":"m","status":404}`), "not documented"},
-		{"no message", right(404).saying(`{"code":"not_found","message":"","status":404}`), "a wrong status or no message"},
-		{"another status in the body", right(404).saying(`{"code":"not_found","message":"m","status":400}`), "a wrong status or no message"},
+		{"no message", right(404).saying(`{"code":"not_found","message":"","status":404}`), "or no message"},
+		{"another status", right(404).saying(`{"code":"not_found","message":"m","status":400}`), "a wrong status"},
 
 		{"401 without a challenge", right(401).set("WWW-Authenticate", ""), "no WWW-Authenticate"},
 		{"405 without Allow", right(405).set("Allow", ""), "no Allow"},
-		{"an origin without Vary", right(200).set("Access-Control-Allow-Origin", "https://a.example"), "without Vary: Origin"},
-		{"two origins", right(200).add("Access-Control-Allow-Origin", "*").add("Access-Control-Allow-Origin", "*"), "occurs 2 times"},
+		{"no Vary", right(200).set("Access-Control-Allow-Origin", "https://a.example"), "without Vary: Origin"},
+		{
+			"two origins",
+			right(200).set("Access-Control-Allow-Origin", "*").add("Access-Control-Allow-Origin", "*"),
+			"occurs 2 times",
+		},
 		{"credentials", right(200).set("Access-Control-Allow-Credentials", "true"), "no cookies"},
 		{"a missing field without its name", right(400).set("X-Error-Field", ""), "X-Error-Field"},
 		{"409 in progress without Retry-After", right(409).set("Retry-After", ""), "no Retry-After"},
-		{"409 in use with Retry-After", right(409).saying(`{"code":"category_in_use","message":"m","status":409}`), "a Retry-After"},
+		{"409 in use", right(409).saying(`{"code":"category_in_use","message":"m","status":409}`), "a Retry-After"},
 		{"503 without Retry-After", right(503).set("Retry-After", ""), "no Retry-After"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -222,19 +251,28 @@ func TestTransport(t *testing.T) {
 		{"create", "POST", list, right(201), ""},
 		{"no operation", "GET", other, right(404), ""},
 		{"page", "GET", list, right(200).set("Link", next), ""},
-		{"error with deprecation headers", "GET", list, right(400).set("Deprecation", "@1").set("Sunset", "x").set("Link", `</docs#deprecation>; rel="deprecation"`), ""},
-		{"error with CORS headers", "GET", list, right(400).set("Vary", "Origin").set("Access-Control-Allow-Origin", "https://a.example"), ""},
+		{
+			"error with deprecation headers", "GET", list,
+			right(400).set("Deprecation", "@1").set("Sunset", "x").set("Link", `</docs#deprecation>; rel="deprecation"`), "",
+		},
+		{
+			"error with CORS headers", "GET", list,
+			right(400).set("Vary", "Origin").set("Access-Control-Allow-Origin", "https://a.example"), "",
+		},
 		{"outside", "GET", "/openapi.json", right(200).set("X-RateLimit-Limit", "").saying("{}"), ""},
 		{"encoded body", "GET", list, right(200).set("Content-Encoding", "gzip").saying("\x1f\x8b"), ""},
 
 		{"missing common header", "GET", list, right(200).set("X-Request-Id", ""), "no X-Request-Id"},
-		{"wrong error body for an unknown path", "GET", other, right(404).saying("404 page not found"), "not {code, message, status}"},
+		{"another error body", "GET", other, right(404).saying("404 page not found"), "not {code, message, status}"},
 		{"missing limit outside /v1", "GET", "/nowhere", right(404).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit"},
 		{"list is an object", "GET", list, right(200).saying(`{"items":[]}`), "OpenAPI document"},
 		{"missing name", "POST", list, right(201).saying(`{"id":1}`), "OpenAPI document"},
 		{"undocumented status", "GET", list, &answer{206, right(200).header, right(200).body}, "OpenAPI document"},
 		{"header of another response", "GET", list, right(400).set("Link", next), `without the headers ["Link"]`},
-		{"header of another response, encoded body", "GET", list, right(200).set("Content-Encoding", "gzip").set("Retry-After", "1"), `without the headers ["Retry-After"]`},
+		{
+			"header of another response, encoded body", "GET", list,
+			right(200).set("Content-Encoding", "gzip").set("Retry-After", "1"), `without the headers ["Retry-After"]`,
+		},
 		{"malformed header", "GET", list, right(200).set("ETag", "d-1"), "the header ETag"},
 		{"missing header of an error", "GET", list, right(503).set("Cache-Control", ""), "the header Cache-Control"},
 		{"create without Location", "POST", list, right(201).set("Location", ""), "OpenAPI document"},

@@ -119,8 +119,8 @@ func fill(t testing.TB, s stored, rows int) {
 				return fmt.Errorf("fill %s: %w", table, err)
 			}
 		}
-		_, err = tx.Exec(`UPDATE counter SET revision = ?, access_revision = 1, category_id = ?, account_id = ?, key_id = ?, pet_id = ?, order_id = ?,
-			token_id = ?, plan_request_id = ?`, rows, rows, rows, rows, rows, rows, rows, rows)
+		_, err = tx.Exec(`UPDATE counter SET access_revision = 1, revision = $1, category_id = $1, account_id = $1,
+			key_id = $1, pet_id = $1, order_id = $1, token_id = $1, plan_request_id = $1`, rows)
 		return err
 	}))
 }
@@ -221,11 +221,11 @@ func TestSecretsAreExcluded(t *testing.T) {
 	s := filled(t, 1)
 	secret := strings.Repeat("sign me in", 4)
 	must(t, s.Change(t.Context(), "sign in", func(tx *store.Tx) error {
-		_, err := tx.Exec(`INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at) SELECT CAST(? AS BLOB), name, 0, 1, 1 FROM operators`, secret)
-		if err == nil {
-			_, err = tx.Exec(`INSERT INTO sign_in_links (hash, operator_name, account_id, expires_at) SELECT CAST(? AS BLOB), '', min(id), 1 FROM accounts`, secret)
-		}
-		return err
+		_, session := tx.Exec(`INSERT INTO sessions (hash, operator_name, account_id, created_at, seen_at)
+			SELECT CAST(? AS BLOB), name, 0, 1, 1 FROM operators`, secret)
+		_, link := tx.Exec(`INSERT INTO sign_in_links (hash, operator_name, account_id, expires_at)
+			SELECT CAST(? AS BLOB), '', min(id), 1 FROM accounts`, secret)
+		return errors.Join(session, link)
 	}))
 	path, i := take(t, s)
 	text, err := os.ReadFile(path)
@@ -252,7 +252,9 @@ func TestUnderLoad(t *testing.T) {
 				dog := "dog"
 				dogs, err := petcat.ParseNewCategory(&dog, nil)
 				for n := 0; ctx.Err() == nil && err == nil; n++ {
-					_, err = s.CreateCategory(t.Context(), petcat.CreateCategory{Account: account, New: dogs, IdempotencyKey: petcat.IdempotencyKey(fmt.Sprint(n))})
+					create := petcat.CreateCategory{Account: account, New: dogs}
+					create.IdempotencyKey = petcat.IdempotencyKey(fmt.Sprint(n))
+					_, err = s.CreateCategory(t.Context(), create)
 				}
 				if err != nil {
 					t.Error(err)
@@ -290,10 +292,11 @@ func TestRestoreTarget(t *testing.T) {
 	if _, err := s.Heartbeat(t.Context(), petcat.Node{ID: "a node", Label: "web"}); err != nil {
 		t.Fatal(err)
 	}
-	wantUnusable(t, s.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
+	db := s.Database.(*postgres.DB)
+	wantUnusable(t, db.Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
 	must(t, s.RemoveNode(t.Context(), "a node"))
-	must(t, s.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)))
-	wantUnusable(t, s.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)), "already contains data")
+	must(t, db.Restore(t.Context(), operator, openFile(t, path)))
+	wantUnusable(t, db.Restore(t.Context(), operator, openFile(t, path)), "already contains data")
 }
 
 // TestNewerSchema: after a rollback, the previous program works with the newer schema. It makes and
@@ -301,17 +304,18 @@ func TestRestoreTarget(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	data := t.TempDir()
 	s := openSQLite(t, data)
-	for _, statement := range []string{"ALTER TABLE meta ADD COLUMN more TEXT DEFAULT 'more'", "PRAGMA user_version = 9999"} {
-		_, err := s.Exec(t.Context(), "migrate", statement)
-		must(t, err)
-	}
+	_, err := s.Exec(t.Context(), "migrate", "ALTER TABLE meta ADD COLUMN more TEXT DEFAULT 'more'")
+	must(t, err)
+	_, err = s.Exec(t.Context(), "migrate", "PRAGMA user_version = 9999")
+	must(t, err)
 	path, _ := take(t, s)
 	restored := t.TempDir()
 	must(t, restoreSQLite(t, restored, path))
-	_, err := openSQLite(t, restored).Exec(t.Context(), "use the new column", "UPDATE meta SET more = 'less'")
+	_, err = openSQLite(t, restored).Exec(t.Context(), "use the new column", "UPDATE meta SET more = 'less'")
 	must(t, err)
 	there := openPostgres(t, server.Server(t).Database(t))
-	wantUnusable(t, there.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path)), "the backup was made by a newer petcat")
+	refused := there.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path))
+	wantUnusable(t, refused, "the backup was made by a newer petcat")
 	_, err = there.Exec(t.Context(), "migrate", "UPDATE petcat_schema SET version = 9999")
 	must(t, err)
 	f := emptyFile(t)
@@ -328,15 +332,24 @@ func TestUnusableFiles(t *testing.T) {
 		"unfinished": {`DROP TABLE checksum`, "it is not a finished backup"},
 		"other file": {`PRAGMA application_id = 7`, "it is not a backup of petcat"},
 		"fewer rows": {`DELETE FROM bans`, "bans: the rows have changed since the backup (0 now, 1 then)"},
-		"changed":    {`UPDATE categories SET name = name || '!'`, "categories: the rows have changed since the backup (1 now, 1 then)"},
-		"no table":   {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
+		"changed": {
+			`UPDATE categories SET name = name || '!'`,
+			"categories: the rows have changed since the backup (1 now, 1 then)",
+		},
+		"no table": {`DROP TABLE key_uses`, "key_uses: the rows have changed since the backup (0 now, 1 then)"},
 		"SQL in a name": {
 			`CREATE TABLE "categories WHERE 1; DELETE FROM accounts" (id INTEGER)`,
 			`this is no backup of petcat: it has a table or a column with the name "categories WHERE 1; DELETE FROM accounts"`,
 		},
 		"extra table": {`CREATE TABLE other (id INTEGER)`, "sqlite_schema: the rows have changed"},
-		"audit entry": {`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`, "audit entry 1 does not have the hash"},
-		"reference":   {`UPDATE api_keys SET account_id = 99`, "api_keys: row 1 refers to a row of accounts that does not exist"},
+		"audit entry": {
+			`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'cli:eve'`,
+			"audit entry 1 does not have the hash",
+		},
+		"reference": {
+			`UPDATE api_keys SET account_id = 99`,
+			"api_keys: row 1 refers to a row of accounts that does not exist",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.backup")
@@ -358,7 +371,8 @@ func TestUnreadableTable(t *testing.T) {
 	path, _ := take(t, filled(t, 3))
 	var page, size int64
 	good := openFile(t, path)
-	err := good.file.Query(func(scan store.Scan) error { return scan(&page, &size) }, `SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'accounts'`)
+	const query = `SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'accounts'`
+	err := good.file.Query(func(scan store.Scan) error { return scan(&page, &size) }, query)
 	must(t, err)
 	must(t, good.Close())
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -426,8 +440,12 @@ func TestFlippedBits(t *testing.T) {
 	must(t, err)
 	text := string(good)
 	places := []int{
-		strings.Index(text, "犬") * 8, strings.LastIndex(text, "犬")*8 + 3, strings.Index(text, "account.create")*8 + 1,
-		strings.Index(text, "CREATE TABLE categories")*8 + 2, strings.Index(text, "dataset")*8 + 5, strings.Index(text, "production") * 8,
+		strings.Index(text, "犬") * 8,
+		strings.LastIndex(text, "犬")*8 + 3,
+		strings.Index(text, "account.create")*8 + 1,
+		strings.Index(text, "CREATE TABLE categories")*8 + 2,
+		strings.Index(text, "dataset")*8 + 5,
+		strings.Index(text, "production") * 8,
 	}
 	for i := range 4 {
 		places = append(places, len(good)*8/4*i+7)

@@ -38,8 +38,14 @@ func TestChangeSplitsBlock(t *testing.T) {
 	}{
 		{"two blocks long", []petcat.RevisedCategory{element(1, 50), element(2, block)}, element(1, block), 1},
 		{"longer", []petcat.RevisedCategory{element(1, 50), element(2, block)}, element(1, block+1), 2},
-		{"its first", []petcat.RevisedCategory{element(1, 50), element(2, 50), element(3, block)}, element(1, 3*block), 2},
-		{"its last", []petcat.RevisedCategory{element(1, 50), element(2, 50), element(3, block)}, element(3, 3*block), 2},
+		{
+			"its first",
+			[]petcat.RevisedCategory{element(1, 50), element(2, 50), element(3, block)}, element(1, 3*block), 2,
+		},
+		{
+			"its last",
+			[]petcat.RevisedCategory{element(1, 50), element(2, 50), element(3, block)}, element(3, 3*block), 2,
+		},
 		{"one category", []petcat.RevisedCategory{element(1, block)}, element(1, 3*block), 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -87,8 +93,8 @@ func TestListEndsWithABlock(t *testing.T) {
 	} {
 		page := s.Page(p.after, p.limit)
 		if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, p.want) || page.Next != p.next {
-			t.Errorf(
-				"page of %d after %d: got %d categories and next %d, want %d and %d", p.limit, p.after, len(got), page.Next, len(p.want), p.next)
+			t.Errorf("page of %d after %d: got %d categories and next %d, want %d and %d",
+				p.limit, p.after, len(got), page.Next, len(p.want), p.next)
 		}
 	}
 	for id, want := range map[petcat.CategoryID]bool{10: true, 15: false, 20: true, 25: false, 30: false} {

@@ -32,7 +32,9 @@ const roundTrip = 10 * time.Millisecond
 var errDown = errors.New("down")
 
 // CategoriesSince reads the data half a round trip after the call.
-func (f *feed) CategoriesSince(ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error) error {
+func (f *feed) CategoriesSince(
+	ctx context.Context, after petcat.Revision, fn func(petcat.RevisedCategory) error,
+) error {
 	f.asked.Add(1)
 	time.Sleep(roundTrip / 2)
 	f.mu.Lock()
@@ -337,7 +339,8 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 				wantList(t, c, 0, 0)
 			}
 		}
-		if lost, back := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "level=INFO"); lost != 2 || back != 2 {
+		lost, back := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "level=INFO")
+		if lost != 2 || back != 2 {
 			t.Errorf("got %d lines of failures and %d of recoveries, want 2 each:\n%s", lost, back, log)
 		}
 	})
@@ -367,9 +370,10 @@ func TestNewestRevisionIsKnown(t *testing.T) {
 			}
 			before := f.asked.Load()
 			s, age, err := c.Current(t.Context(), step.newest)
-			if err != nil || age != 0 || s.Count() != step.count || f.asked.Load()-before != step.queries {
-				t.Errorf(
-					"%s: got %d categories, %s old, %v, after %d queries; want %d after %d", step.name, s.Count(), age, err, f.asked.Load()-before, step.count, step.queries)
+			queries := f.asked.Load() - before
+			if err != nil || age != 0 || s.Count() != step.count || queries != step.queries {
+				t.Errorf("%s: got %d categories, %s old, %v, after %d queries; want %d after %d",
+					step.name, s.Count(), age, err, queries, step.count, step.queries)
 			}
 		}
 	})

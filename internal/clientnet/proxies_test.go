@@ -47,7 +47,11 @@ func TestClient(t *testing.T) {
 		{"IPv6 and a port", proxies, proxy, []string{"X-Forwarded-For", "[2001:db8::1]:99"}, "2001:db8::1"},
 		{"brackets", proxies, proxy, []string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::1"},
 		{"quotes", proxies, proxy, []string{"X-Forwarded-For", `"[2001:db8::1]:99"`}, "2001:db8::1"},
-		{"Forwarded", proxies, proxy, []string{"Forwarded", `for=192.0.2.1;proto=https, For="[2001:db8::1]:99";host="a,for=192.0.2.7\";for=192.0.2.8"`}, "2001:db8::1"},
+		{
+			"Forwarded", proxies, proxy,
+			[]string{"Forwarded", `for=192.0.2.1;proto=https, For="[2001:db8::1]:99";host="a,for=192.0.2.7\";for=192.0.2.8"`},
+			"2001:db8::1",
+		},
 		{"both", proxies, proxy, []string{"Forwarded", "for=192.0.2.1", "X-Forwarded-For", "192.0.2.2"}, "192.0.2.2"},
 		{"a proxy that says nothing", proxies, proxy, nil, "127.0.0.1"},
 	} {

@@ -161,7 +161,7 @@ func TestMistakes(t *testing.T) {
 		{"data", "./da\nta", "--data (PETCAT_DATA) contains a control character"},
 		{"data", "\ufeff./data", "contains a control character"},
 		{"data", "~/data", "--data (PETCAT_DATA) starts with ~, which petcat does not expand"},
-		{"listen", "8080", `--listen (PETCAT_LISTEN) must be an address such as :8080, 127.0.0.1:8080 or [::1]:8080 (got "8080")`},
+		{"listen", "8080", `must be an address such as :8080, 127.0.0.1:8080 or [::1]:8080 (got "8080")`},
 		{"listen", ":65536", "--listen"},
 		{"listen", "127.0.0.1:8081", "must differ"},
 		{"admin-listen", ":8081", "--admin-allow-plaintext (PETCAT_ADMIN_ALLOW_PLAINTEXT)"},

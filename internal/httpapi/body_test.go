@@ -15,15 +15,21 @@ import (
 // malformed are bodies that are invalid JSON (RFC 8259), or JSON that parsers interpret differently.
 func malformed() []string {
 	all := []string{
-		``, " \t\r\n", `{`, `}`, `{"name":"x"]`, `{"name":"x"`, `{"name":"x`, `{"name":"x\"}`, `{"name":"x"}}`, `{"name":"x"} {}`, "{\"name\":\"x\"}\x00", `{"name":"x",}`, `{,"name":"x"}`,
-		`{"a":1,,"name":"x"}`, `{"a":1 "name":"x"}`, `{"name","x"}`, `{"name"::"x"}`, `{"name":}`, `{name:"x"}`, `{'name':"x"}`, `{1:1,"name":"x"}`, "{\"name\":\"x\"} // x", `{/* x */"name":"x"}`,
-		"{\"name\":\"a\tb\"}", `{"name":"\x41"}`, `{"name":"\u041"}`, `{"name":"\u{41}"}`, "{\u00a0\"name\":\"x\"}", "\f{\"name\":\"x\"}", `{“name”:“x”}`, `{"name":5,"z":tru}`, `[] x`, `name=x`,
+		``, " \t\r\n", `{`, `}`, `{"name":"x"]`, `{"name":"x"`, `{"name":"x`, `{"name":"x\"}`, `{"name":"x"}}`,
+		`{"name":"x"} {}`, "{\"name\":\"x\"}\x00", `{"name":"x",}`, `{,"name":"x"}`, `{"a":1,,"name":"x"}`,
+		`{"a":1 "name":"x"}`, `{"name","x"}`, `{"name"::"x"}`, `{"name":}`, `{name:"x"}`, `{'name':"x"}`,
+		`{1:1,"name":"x"}`, "{\"name\":\"x\"} // x", `{/* x */"name":"x"}`, "{\"name\":\"a\tb\"}", `{"name":"\x41"}`,
+		`{"name":"\u041"}`, `{"name":"\u{41}"}`, "{\u00a0\"name\":\"x\"}", "\f{\"name\":\"x\"}", `{“name”:“x”}`,
+		`{"name":5,"z":tru}`, `[] x`, `name=x`,
 		// Duplicate members, half surrogate pairs and invalid UTF-8.
-		`{"name":"a","nam\u0065":"b"}`, `{"z":1,"name":"a","z":1}`, `[{"a":1,"a":2}]`, `{"name":"\ud83d"}`, `{"name":"\udc15\ud83d"}`, `{"name":"\ud83d\u0041"}`, `{"\ud800":1,"name":"x"}`,
-		"\ufeff{\"name\":\"x\"}", "{\"name\":\"\xff\"}", "{\"name\":\"\xc0\xaf\"}", "{\"name\":\"\xed\xa0\x80\"}", "{\"name\":\"\xf4\x90\x80\x80\"}", "{\"z\":\"\xe2\x82\",\"name\":\"x\"}",
+		`{"name":"a","nam\u0065":"b"}`, `{"z":1,"name":"a","z":1}`, `[{"a":1,"a":2}]`, `{"name":"\ud83d"}`,
+		`{"name":"\udc15\ud83d"}`, `{"name":"\ud83d\u0041"}`, `{"\ud800":1,"name":"x"}`, "\ufeff{\"name\":\"x\"}",
+		"{\"name\":\"\xff\"}", "{\"name\":\"\xc0\xaf\"}", "{\"name\":\"\xed\xa0\x80\"}",
+		"{\"name\":\"\xf4\x90\x80\x80\"}", "{\"z\":\"\xe2\x82\",\"name\":\"x\"}",
 	}
 	for _, value := range []string{
-		`[1,]`, `01`, `+1`, `-`, `.5`, `1.`, `1e`, `0x1F`, `1_000`, `NaN`, `-Infinity`, `True`, `nul`, `undefined`, `١`, `[[{"a":[{"b":1,"c":2,"b":3}]}]]`, `"\ud800"`,
+		`[1,]`, `01`, `+1`, `-`, `.5`, `1.`, `1e`, `0x1F`, `1_000`, `NaN`, `-Infinity`, `True`, `nul`, `undefined`, `١`,
+		`[[{"a":[{"b":1,"c":2,"b":3}]}]]`, `"\ud800"`,
 		strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
 	} {
 		all = append(all, `{"z":`+value+`,"name":"dog"}`)
@@ -48,13 +54,23 @@ func TestMalformedJSON(t *testing.T) {
 func TestUnusualJSON(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
+	const manyKinds = `[0,-0,-1.25,1e+1,1E-10,1e999,null,true,{},[{"a":1},{"a":2}]]`
+	manyDigits, deep := strings.Repeat("7", 5_000), strings.Repeat("[", 9_999)+strings.Repeat("]", 9_999)
 	for body, name := range map[string]string{
-		"\r\n\t {\t\"name\"\r:\n\"x\" } \n": `x`, `{"\u006eam\u0065":"a\"\\\/b"}`: `a\"\\/b`, `{"name":"\uD83D\udc15"}`: "🐕", `{"name":"\\u0041"}`: `\\u0041`,
-		"{\"name\":\"\ufeffx\"}": "\ufeffx", `{"":1,"name":"x"}`: `x`, `{"Name":"a","NAME":"b","name":"c"}`: `c`, `{"id":99999999999999999999,"name":"n"}`: `n`,
-		`{"z":[0,-0,-1.25,1e+1,1E-10,1e999,null,true,{},[{"a":1},{"a":2}]],"name":"n"}`: `n`, `{"z":` + strings.Repeat("7", 5_000) + `,"name":"n"}`: `n`,
-		`{"z":` + strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999) + `,"name":"n"}`: `n`,
+		"\r\n\t {\t\"name\"\r:\n\"x\" } \n":      `x`,
+		`{"\u006eam\u0065":"a\"\\\/b"}`:          `a\"\\/b`,
+		`{"name":"\uD83D\udc15"}`:                "🐕",
+		`{"name":"\\u0041"}`:                     `\\u0041`,
+		"{\"name\":\"\ufeffx\"}":                 "\ufeffx",
+		`{"":1,"name":"x"}`:                      `x`,
+		`{"Name":"a","NAME":"b","name":"c"}`:     `c`,
+		`{"id":99999999999999999999,"name":"n"}`: `n`,
+		`{"z":` + manyDigits + `,"name":"n"}`:    `n`,
+		`{"z":` + deep + `,"name":"n"}`:          `n`,
+		`{"z":` + manyKinds + `,"name":"n"}`:     `n`,
 	} {
-		if a := s.create(body, withKey(key)); a.StatusCode != 201 || !strings.HasSuffix(string(a.body), `,"name":"`+name+`"}`) {
+		a := s.create(body, withKey(key))
+		if a.StatusCode != 201 || !strings.HasSuffix(string(a.body), `,"name":"`+name+`"}`) {
 			t.Errorf("%.60q: %d %s", body, a.StatusCode, a.body)
 		}
 	}

@@ -28,12 +28,10 @@ func TestGetCategory(t *testing.T) {
 	wantStatus(t, get("1", withHeader("If-None-Match", etag)), 200)
 	wantError(t, get("1", withHeader("If-Match", etag)), 412, petcat.CodePreconditionFailed)
 	wantStatus(t, get("%31"), 200)
-	for _, id := range []string{"3", "0", "-1", "01", "1.0", "x", "9007199254740992", "18446744073709551617", "1%20", "1/", "%31%00", "{categoryId}"} {
-		a := get(id)
-		wantError(t, a, 404, petcat.CodeNotFound)
-		if id == "x" || id == "3" {
-			wantMessage(t, a, map[string]string{"x": "is a whole number, as in /v1/categories/4", "3": "may have been deleted"}[id])
-		}
+	for _, id := range []string{
+		"0", "-1", "01", "1.0", "9007199254740992", "18446744073709551617", "1%20", "1/", "%31%00", "{categoryId}",
+	} {
+		wantError(t, get(id), 404, petcat.CodeNotFound)
 	}
 }
 
@@ -41,7 +39,10 @@ func TestGetCategory(t *testing.T) {
 func TestCategoryIDIsNoNumber(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Pro))
-	for id, message := range map[string]string{"x": "is a whole number, as in /v1/categories/4", "3": "may have been deleted"} {
+	for id, message := range map[string]string{
+		"x": "is a whole number, as in /v1/categories/4",
+		"3": "may have been deleted",
+	} {
 		for _, method := range []string{"GET", "PATCH", "DELETE"} {
 			for _, change := range []request{func(*http.Request) {}, withHeader("If-Match", `"a"`)} {
 				a := s.do(method, "/v1/categories/"+id, strings.NewReader(`{}`), withKey(key), change)
@@ -70,15 +71,18 @@ func TestUpdateCategory(t *testing.T) {
 	} {
 		a := patch("1", c.patch, key, withHeader("Content-Type", "application/merge-patch+json"))
 		wantStatus(t, a, 200)
-		now := get()
-		if list := s.list(withKey(key)); string(a.body) != c.want || string(now.body) != c.want || string(list.body) != "["+c.want+"]" {
+		now, list := get(), s.list(withKey(key))
+		if string(a.body) != c.want || string(now.body) != c.want || string(list.body) != "["+c.want+"]" {
 			t.Errorf("%s: response %s, then %s and %s, want %s", c.patch, a.body, now.body, list.body, c.want)
 		}
 		wantHeader(t, a, "ETag", now.Header.Get("ETag"))
 		wantHeader(t, a, "Cache-Control", "no-store")
 	}
 	for body, code := range map[string]petcat.Code{
-		`{"name":`: petcat.CodeMalformedJSON, `[]`: petcat.CodeInvalidBody, `{"name":null}`: petcat.CodeInvalidField, `{"description":"\u0000"}`: petcat.CodeInvalidField,
+		`{"name":`:                 petcat.CodeMalformedJSON,
+		`[]`:                       petcat.CodeInvalidBody,
+		`{"name":null}`:            petcat.CodeInvalidField,
+		`{"description":"\u0000"}`: petcat.CodeInvalidField,
 	} {
 		wantError(t, patch("1", body, key), 400, code)
 	}
@@ -164,8 +168,9 @@ func TestReadOnlyKey(t *testing.T) {
 	if got := a.number(t, "X-RateLimit-Remaining"); got != before-1 {
 		t.Errorf("%d requests remain after a 403, %d before it", got, before)
 	}
+	ids := strings.NewReplacer("{categoryId}", "1", "{petId}", "1")
 	for _, o := range petcat.Operations() { // whatever is added to the registry
-		a := s.do(o.Method, "/v1"+strings.NewReplacer("{categoryId}", "1", "{petId}", "1").Replace(o.Path), nil, withKey(key))
+		a := s.do(o.Method, "/v1"+ids.Replace(o.Path), nil, withKey(key))
 		if forbidden := a.StatusCode == 403; forbidden != (o.Method != "GET") {
 			t.Errorf("%s: %d", o.ID, a.StatusCode)
 		}

@@ -68,10 +68,16 @@ func (e edge) dial(t *testing.T) net.Conn {
 	t.Helper()
 	now := clocktest.NewManual(noon)
 	handler := httpapi.New(httpapi.Options{
-		Catalog: e.catalog, Store: e, Keyring: e, Limiter: e,
-		Door: ratelimit.NewDoor[clientnet.Net](now, 600, ratelimit.NewLookups(64)), Peeks: ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
-		Clock: now, Logger: slog.New(slog.DiscardHandler),
-		Observe: func(*httpapi.Record) {}, Charged: func(petcat.AccountID, int64) {},
+		Catalog: e.catalog,
+		Store:   e,
+		Keyring: e,
+		Limiter: e,
+		Door:    ratelimit.NewDoor[clientnet.Net](now, 600, ratelimit.NewLookups(64)),
+		Peeks:   ratelimit.NewBucket[petcat.AccountID](now, 60, ratelimit.AllAccounts),
+		Clock:   now,
+		Logger:  slog.New(slog.DiscardHandler),
+		Observe: func(*httpapi.Record) {},
+		Charged: func(petcat.AccountID, int64) {},
 	})
 	conns := make(pipes, 1)
 	server := &http.Server{Handler: handler, WriteTimeout: 30 * time.Second}
@@ -118,7 +124,8 @@ func TestSlowReader(t *testing.T) {
 			name := "dog"
 			fresh, err := petcat.ParseNewCategory(&name, &text)
 			must(t, err)
-			e.catalog.Apply([]petcat.RevisedCategory{{Category: fresh.WithID(petcat.CategoryID(id + 1)), Revision: petcat.Revision(id + 1)}})
+			category := fresh.WithID(petcat.CategoryID(id + 1))
+			e.catalog.Apply([]petcat.RevisedCategory{{Category: category, Revision: petcat.Revision(id + 1)}})
 		}
 		request := "GET /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer " + goodKey + "\r\n\r\n"
 		conn := e.dial(t)
@@ -190,8 +197,8 @@ func TestRejectedBody(t *testing.T) {
 				if c.key {
 					key = goodKey
 				}
-				_, err := fmt.Fprintf(conn,
-					"POST /v1/categories HTTP/1.1\r\nHost: pets\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, c.length)
+				_, err := fmt.Fprintf(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\n"+
+					"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n", key, c.length)
 				must(t, err)
 				_, err = conn.Write(make([]byte, c.sends))
 				must(t, err)
@@ -210,8 +217,8 @@ func TestRejectedBody(t *testing.T) {
 func TestChunkedBodyClosesConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := edge{catalog: catalog.New("d")}.dial(t)
-		_, _ = io.WriteString(conn,
-			"POST /v1/categories HTTP/1.1\r\nHost: pets\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+		_, _ = io.WriteString(conn, "POST /v1/categories HTTP/1.1\r\nHost: pets\r\n"+
+			"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		must(t, err)
 		if res.StatusCode != http.StatusUnauthorized || !res.Close {

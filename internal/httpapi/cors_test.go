@@ -2,7 +2,6 @@ package httpapi_test
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -64,7 +63,8 @@ func TestPreflight(t *testing.T) {
 			a := s.preflight(path, site, withHeader("Authorization", "Bearer pck_live_x"))
 			wantStatus(t, a, 204)
 			wantHeader(t, a, allow, site)
-			wantHeader(t, a, "Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match")
+			const headers = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match"
+			wantHeader(t, a, "Access-Control-Allow-Headers", headers)
 			wantHeader(t, a, "Access-Control-Allow-Credentials", "")
 			wantHeader(t, a, "Vary", "Origin")
 			methods := strings.Split(a.Header.Get("Access-Control-Allow-Methods"), ", ")
@@ -119,9 +119,23 @@ func TestForeignOrigins(t *testing.T) {
 	s := start(t, allowing(site, otherSite))
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 10_000, 10_000))
 	for _, hostile := range []string{
-		"null", "", "*", "https://app.example.com.evil.example", "https://evil.example/https://app.example.com", "https://evilapp.example.com",
-		"https://app.example.com/", "https://app.example.com:443", "http://app.example.com", "https://APP.example.com", "https://app.example.com@evil.example",
-		"https://x.app.example.com", "app.example.com", "https://app.example.com.", "http://localhost:30000", "http://127.0.0.1:3000", strings.Repeat("https://app.example.com", 100),
+		"null",
+		"",
+		"*",
+		"https://app.example.com.evil.example",
+		"https://evil.example/https://app.example.com",
+		"https://evilapp.example.com",
+		"https://app.example.com/",
+		"https://app.example.com:443",
+		"http://app.example.com",
+		"https://APP.example.com",
+		"https://app.example.com@evil.example",
+		"https://x.app.example.com",
+		"app.example.com",
+		"https://app.example.com.",
+		"http://localhost:30000",
+		"http://127.0.0.1:3000",
+		strings.Repeat("https://app.example.com", 100),
 	} {
 		a := s.preflight("/v1/categories", hostile)
 		wantError(t, a, 401, petcat.CodeMissingAPIKey)
@@ -134,9 +148,7 @@ func TestForeignOrigins(t *testing.T) {
 // TestAllowedOrigins: pages of allowed origins can read every response.
 func TestAllowedOrigins(t *testing.T) {
 	s := start(t, allowing(site, otherSite), func(o *httpapi.Options) {
-		o.Documents = map[string]http.Handler{
-			"/openapi.json": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }),
-		}
+		o.Documents = map[string]http.Handler{"/openapi.json": document("{}")}
 	})
 	key, _ := s.key(s.account("acme", petcat.Pro))
 	spent, _ := s.key(s.account("spent", petcat.Enterprise, 1, 1))
@@ -144,7 +156,10 @@ func TestAllowedOrigins(t *testing.T) {
 	page := fromPage(site)
 
 	for status, a := range map[int]*answer{
-		200: s.list(withKey(key), page), 201: s.create(`{"name":"dog"}`, withKey(key), page), 401: s.list(page), 429: s.list(withKey(spent), page),
+		200: s.list(withKey(key), page),
+		201: s.create(`{"name":"dog"}`, withKey(key), page),
+		401: s.list(page),
+		429: s.list(withKey(spent), page),
 	} {
 		wantStatus(t, a, status)
 		wantOpen(t, a, site)
@@ -152,7 +167,9 @@ func TestAllowedOrigins(t *testing.T) {
 			t.Errorf("Vary: %q", vary)
 		}
 	}
-	t.Run("another allowed origin", func(t *testing.T) { wantOpen(t, s.list(withKey(key), fromPage(otherSite)), otherSite) })
+	t.Run("another allowed origin", func(t *testing.T) {
+		wantOpen(t, s.list(withKey(key), fromPage(otherSite)), otherSite)
+	})
 	t.Run("outside /v1", func(t *testing.T) {
 		for _, path := range []string{"/openapi.json", "/nothing"} {
 			a := s.do("GET", path, nil, page)

@@ -17,7 +17,8 @@ import (
 type goneCreator struct{ httpapi.Store }
 
 func (goneCreator) CreateCategory(ctx context.Context, _ petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the write took too long").WithCause(context.Cause(ctx))
+	late := petcat.Errorf(petcat.CodeServiceUnavailable, "the write took too long")
+	return petcat.CreatedCategory{}, late.WithCause(context.Cause(ctx))
 }
 
 // TestClientDisconnects: a disconnected client is not a server error.
@@ -47,8 +48,8 @@ func TestOutageLogLimit(t *testing.T) {
 	s.advance(time.Second)
 	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), http.StatusServiceUnavailable)
 	log := s.log.String()
-	if n := strings.Count(log, "\n"); n != 2 || strings.Contains(log, "level=ERROR") || strings.Count(log, "level=WARN") != 2 ||
-		!strings.Contains(log, "disk on fire") {
+	if n := strings.Count(log, "\n"); n != 2 || strings.Count(log, "level=WARN") != 2 ||
+		strings.Contains(log, "level=ERROR") || !strings.Contains(log, "disk on fire") {
 		t.Errorf("%d log lines: %s", n, log)
 	}
 }
@@ -65,7 +66,8 @@ func TestIdempotencyKeyInProgress(t *testing.T) {
 type busyCreator struct{ httpapi.Store }
 
 func (busyCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
-	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request is still running")
+	running := petcat.Errorf(petcat.CodeIdempotencyInProgress, "the first request is still running")
+	return petcat.CreatedCategory{}, running
 }
 
 type awayCreator struct{ httpapi.Store }

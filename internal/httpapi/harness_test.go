@@ -71,7 +71,10 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	db.OnCategoriesCommitted(s.catalog.Apply)
 	must(t, s.catalog.Load(t.Context(), s.store))
 	s.limiter = ratelimit.New(ratelimit.Options{
-		Clock: s.clock, DayUsed: nothingUsed, BanMode: petcat.EnforceBans, SaveBan: func(context.Context, petcat.Ban) error { return nil },
+		Clock:   s.clock,
+		DayUsed: nothingUsed,
+		BanMode: petcat.EnforceBans,
+		SaveBan: func(context.Context, petcat.Ban) error { return nil },
 		Banned: func(b petcat.Ban) {
 			if err := s.store.SaveBan(context.WithoutCancel(t.Context()), b); err != nil {
 				t.Errorf("save a ban: %v", err)
@@ -79,14 +82,25 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 		},
 	})
 	s.keyring, err = keyring.Load(t.Context(), keyring.Options{
-		Environment: petcat.Production, Store: s.store, Clock: s.clock, Logger: slog.New(slog.DiscardHandler), Ban: s.limiter.ApplyBan,
+		Environment: petcat.Production,
+		Store:       s.store,
+		Clock:       s.clock,
+		Logger:      slog.New(slog.DiscardHandler),
+		Ban:         s.limiter.ApplyBan,
 	})
 	must(t, err)
 	s.store.OnAccessChange(s.keyring.Poll)
 	o := httpapi.Options{
-		Catalog: s.catalog, Store: s.store, Keyring: s.keyring, Limiter: s.limiter,
-		Door: ratelimit.NewDoor[clientnet.Net](s.clock, 600, ratelimit.NewLookups(64)), Peeks: ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
-		Clock: s.clock, Logger: slog.New(slog.NewTextHandler(s.log, nil)), Observe: s.observe, Charged: func(petcat.AccountID, int64) {},
+		Catalog: s.catalog,
+		Store:   s.store,
+		Keyring: s.keyring,
+		Limiter: s.limiter,
+		Door:    ratelimit.NewDoor[clientnet.Net](s.clock, 600, ratelimit.NewLookups(64)),
+		Peeks:   ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
+		Clock:   s.clock,
+		Logger:  slog.New(slog.NewTextHandler(s.log, nil)),
+		Observe: s.observe,
+		Charged: func(petcat.AccountID, int64) {},
 	}
 	for _, f := range change {
 		f(&o)
@@ -123,7 +137,8 @@ func must(t testing.TB, err error) {
 func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petcat.Account {
 	s.t.Helper()
 	numbers = append(numbers, 0, 0)
-	subscription, err := petcat.ParseSubscription(string(plan), petcat.Quota{PerMinute: numbers[0], PerDay: numbers[1]}, petcat.Storage{})
+	quota := petcat.Quota{PerMinute: numbers[0], PerDay: numbers[1]}
+	subscription, err := petcat.ParseSubscription(string(plan), quota, petcat.Storage{})
 	must(s.t, err)
 	account, err := s.store.CreateAccount(s.t.Context(), petcat.By("test"), petcat.AccountName(name), subscription)
 	must(s.t, err)
@@ -138,7 +153,8 @@ func (s *service) key(account petcat.Account) (secret string, id petcat.KeyID) {
 
 func (s *service) keyOn(account petcat.Account, terms petcat.KeyTerms) (secret string, id petcat.KeyID) {
 	s.t.Helper()
-	fresh, generated, err := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}.NewKey(account.ID, terms)
+	generator := petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader}
+	fresh, generated, err := generator.NewKey(account.ID, terms)
 	must(s.t, err)
 	key, err := s.store.CreateKey(s.t.Context(), petcat.By("test"), fresh)
 	must(s.t, err)
@@ -262,7 +278,11 @@ func (a *answer) number(t testing.TB, name string) int64 {
 // wantHeadline checks the contract's three headers.
 func wantHeadline(t testing.TB, a *answer, limit, remaining int64, reset time.Time) {
 	t.Helper()
-	got := [3]int64{a.number(t, "X-RateLimit-Limit"), a.number(t, "X-RateLimit-Remaining"), a.number(t, "X-RateLimit-Reset")}
+	got := [3]int64{
+		a.number(t, "X-RateLimit-Limit"),
+		a.number(t, "X-RateLimit-Remaining"),
+		a.number(t, "X-RateLimit-Reset"),
+	}
 	if want := [3]int64{limit, remaining, reset.Unix()}; got != want {
 		t.Fatalf("limit, remaining, reset: %v, want %v", got, want)
 	}

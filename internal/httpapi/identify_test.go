@@ -45,26 +45,27 @@ func TestIdentify(t *testing.T) {
 	})
 
 	valid := strings.TrimPrefix(key, "pck_live_")
+	const missing, invalid = petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey
 	for _, c := range []struct {
 		name, path string
 		change     request
 		code       petcat.Code
 		challenge  string
 	}{
-		{"no header", "", func(*http.Request) {}, petcat.CodeMissingAPIKey, challengePlain},
-		{"scheme alone", "", header("Bearer"), petcat.CodeMissingAPIKey, challengePlain},
-		{"another scheme", "", header("Basic YTpi"), petcat.CodeMissingAPIKey, challengePlain},
-		{"scheme run together", "", header("Bearer" + key), petcat.CodeMissingAPIKey, challengePlain},
-		{"shortened", "", header("Bearer " + key[:len(key)-1]), petcat.CodeInvalidAPIKey, challengeError},
-		{"something after it", "", header("Bearer " + key + " x"), petcat.CodeInvalidAPIKey, challengeError},
-		{"Bearer twice", "", header("Bearer Bearer " + key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in quotes", "", header(`Bearer "` + key + `"`), petcat.CodeInvalidAPIKey, challengeError},
-		{"of staging", "", header("Bearer pck_test_" + valid), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query", "?api_key=" + key, func(*http.Request) {}, petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query, escaped", "?api_key=pck%5Flive%5F" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the query, beside an invalid escape", "?x=%zz&api_key=" + key, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"of staging, in the query", "?api_key=pck_test_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
-		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), petcat.CodeInvalidAPIKey, challengeError},
+		{"no header", "", func(*http.Request) {}, missing, challengePlain},
+		{"scheme alone", "", header("Bearer"), missing, challengePlain},
+		{"another scheme", "", header("Basic YTpi"), missing, challengePlain},
+		{"scheme run together", "", header("Bearer" + key), missing, challengePlain},
+		{"shortened", "", header("Bearer " + key[:len(key)-1]), invalid, challengeError},
+		{"something after it", "", header("Bearer " + key + " x"), invalid, challengeError},
+		{"Bearer twice", "", header("Bearer Bearer " + key), invalid, challengeError},
+		{"in quotes", "", header(`Bearer "` + key + `"`), invalid, challengeError},
+		{"of staging", "", header("Bearer pck_test_" + valid), invalid, challengeError},
+		{"in the query", "?api_key=" + key, func(*http.Request) {}, invalid, challengeError},
+		{"in the query, escaped", "?api_key=pck%5Flive%5F" + valid, withKey(key), invalid, challengeError},
+		{"in the query, beside an invalid escape", "?x=%zz&api_key=" + key, withKey(key), invalid, challengeError},
+		{"of staging, in the query", "?api_key=pck_test_" + valid, withKey(key), invalid, challengeError},
+		{"in the path, escaped", "/pck%5Flive_" + valid, withKey(key), invalid, challengeError},
 	} {
 		t.Run("401 "+c.name, func(t *testing.T) {
 			a := s.do("GET", "/v1/categories"+c.path, nil, c.change)
@@ -172,7 +173,8 @@ func TestFailedCredentials(t *testing.T) {
 		wantHeadline(t, s.list(wrong, from("::ffff:192.0.2.2")), 600, 598, end)
 	})
 	t.Run("only trusted proxies can set the address", func(t *testing.T) {
-		wantHeadline(t, s.list(wrong, from("192.0.2.2, 192.0.2.50, 10.1.2.3")), 600, 599, end) // .50 has no failures yet
+		// .50 has no failures yet.
+		wantHeadline(t, s.list(wrong, from("192.0.2.2, 192.0.2.50, 10.1.2.3")), 600, 599, end)
 		wantHeadline(t, s.list(wrong, from("192.0.2.50"), from("10.1.2.3")), 600, 598, end)
 		wantHeadline(t, s.list(wrong, from("192.0.2.2, garbage")), 600, 599, end) // the proxy itself
 	})

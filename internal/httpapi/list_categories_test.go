@@ -19,11 +19,17 @@ func TestListCategories(t *testing.T) {
 	if a := s.list(withKey(key)); string(a.body) != "[]" {
 		t.Errorf("empty list: %s", a.body)
 	}
-	for _, body := range []string{`{"name":"dog"}`, `{"name":"cat","description":""}`, `{"name":"\u0041\"<&>\\ \ud83d\udc30","description":"a\tb\nc"}`} {
+	for _, body := range []string{
+		`{"name":"dog"}`,
+		`{"name":"cat","description":""}`,
+		`{"name":"\u0041\"<&>\\ \ud83d\udc30","description":"a\tb\nc"}`,
+	} {
 		wantStatus(t, s.create(body, withKey(key)), 201)
 	}
 	a := s.do("GET", "/v1/categories?colour=red&x", nil, withKey(key)) // unknown parameters are ignored
-	if want := `[{"id":1,"name":"dog"},{"id":2,"name":"cat","description":""},{"id":3,"name":"A\"<&>\\ 🐰","description":"a\tb\nc"}]`; string(a.body) != want {
+	const want = `[{"id":1,"name":"dog"},{"id":2,"name":"cat","description":""},` +
+		`{"id":3,"name":"A\"<&>\\ 🐰","description":"a\tb\nc"}]`
+	if string(a.body) != want {
 		t.Errorf("body %s\nwant %s", a.body, want)
 	}
 	wantHeader(t, a, "Cache-Control", "private, no-cache")
@@ -36,7 +42,8 @@ func TestListCategories(t *testing.T) {
 	}
 	for _, value := range []string{etag, "W/" + etag, `"a", ` + etag, "*"} {
 		a := s.list(withKey(key), withHeader("If-None-Match", value))
-		if a.StatusCode != 304 || len(a.body) != 0 || a.Header.Get("ETag") != etag || a.Header.Get("Content-Type") != "" {
+		wantHeader(t, a, "Content-Type", "")
+		if a.StatusCode != 304 || len(a.body) != 0 || a.Header.Get("ETag") != etag {
 			t.Errorf("%s: %d, %q, %v", value, a.StatusCode, a.body, a.Header)
 		}
 	}
@@ -63,7 +70,14 @@ func TestListCategoriesEncodings(t *testing.T) {
 		t.Fatalf("only %d bytes", len(plain.body))
 	}
 	for accept, want := range map[string]string{
-		"gzip": "gzip", "gzip, deflate, br, zstd": "zstd", "gzip;q=1, zstd;q=0.5": "gzip", "x-gzip, GZIP": "gzip", "*": "gzip", "br": "", "gzip;q=0": "", "gzip;q=many": "",
+		"gzip":                    "gzip",
+		"gzip, deflate, br, zstd": "zstd",
+		"gzip;q=1, zstd;q=0.5":    "gzip",
+		"x-gzip, GZIP":            "gzip",
+		"*":                       "gzip",
+		"br":                      "",
+		"gzip;q=0":                "",
+		"gzip;q=many":             "",
 	} {
 		a := s.list(withKey(key), withHeader("Accept-Encoding", accept))
 		wantStatus(t, a, 200)

@@ -46,7 +46,13 @@ func TestListPages(t *testing.T) {
 		all = append(all, id+1)
 	}
 	for query, want := range map[string][]int64{
-		"limit=205": all, "limit=204": all[:204], "after=0": all[:100], "after=200": all[200:], "after=205": nil, "after=9007199254740991": nil, "x=1&limit=2&after=%31": {2, 3},
+		"limit=205":              all,
+		"limit=204":              all[:204],
+		"after=0":                all[:100],
+		"after=200":              all[200:],
+		"after=205":              nil,
+		"after=9007199254740991": nil,
+		"x=1&limit=2&after=%31":  {2, 3},
 	} {
 		ids, next := pageIDs(t, get(query))
 		if more := len(ids) > 0 && ids[len(ids)-1] < 205; !slices.Equal(ids, want) || (next != "") != more {
@@ -54,8 +60,14 @@ func TestListPages(t *testing.T) {
 		}
 	}
 	for query, message := range map[string]string{
-		"limit=0": "the query parameter limit", "limit=1001": "limit", "limit=a": "limit", "limit=1&limit=2": "limit", "after=-1": "the query parameter after", "after=9007199254740992": "after",
-		"limit=%zz": "the query of the URL cannot be read; percent-encode the names and values of its parameters, and separate them with &", "limit=2;after=1": "cannot be read",
+		"limit=0":                "the query parameter limit",
+		"limit=1001":             "limit",
+		"limit=a":                "limit",
+		"limit=1&limit=2":        "limit",
+		"after=-1":               "the query parameter after",
+		"after=9007199254740992": "after",
+		"limit=%zz":              "percent-encode the names and values of its parameters, and separate them with &",
+		"limit=2;after=1":        "the query of the URL cannot be read",
 	} {
 		a := get(query)
 		wantError(t, a, 400, petcat.CodeInvalidField)
@@ -82,16 +94,24 @@ func TestListByName(t *testing.T) {
 		wantStatus(t, s.create(string(body), withKey(key)), 201)
 	}
 	for query, want := range map[string][]int64{
-		"name=dog": {1, 4, 7}, "name=do": nil, "name=cat": {3}, "name=%22dog%22": {5}, "name=%C3%A9+%26": {6}, "name=": nil, "name=%ff": nil,
+		"name=dog":         {1, 4, 7},
+		"name=do":          nil,
+		"name=cat":         {3},
+		"name=%22dog%22":   {5},
+		"name=%C3%A9+%26":  {6},
+		"name=":            nil,
+		"name=%ff":         nil,
 		"name=dog&after=1": {4, 7}, "name=dog&limit=3": {1, 4, 7}, "name=dog&after=7": nil,
 	} {
-		if ids, next := pageIDs(t, s.do("GET", "/v1/categories?"+query, nil, withKey(key))); !slices.Equal(ids, want) || next != "" {
+		ids, next := pageIDs(t, s.do("GET", "/v1/categories?"+query, nil, withKey(key)))
+		if !slices.Equal(ids, want) || next != "" {
 			t.Errorf("%s: %v and %q, want %v", query, ids, next, want)
 		}
 	}
 	a := s.do("GET", "/v1/categories?name=dog&limit=2", nil, withKey(key))
 	wantHeader(t, a, "Link", `<https://api.example.com/v1/categories?name=dog&limit=2&after=4>; rel="next"`)
-	wantStatus(t, s.do("GET", "/v1/categories?name=dog&limit=2", nil, withKey(key), withHeader("If-None-Match", a.Header.Get("ETag"))), 304)
+	same := withHeader("If-None-Match", a.Header.Get("ETag"))
+	wantStatus(t, s.do("GET", "/v1/categories?name=dog&limit=2", nil, withKey(key), same), 304)
 	wantError(t, s.do("GET", "/v1/categories?name=a&name=b", nil, withKey(key)), 400, petcat.CodeInvalidField)
 }
 

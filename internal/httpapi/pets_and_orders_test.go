@@ -179,7 +179,13 @@ func TestListPetsAndOrders(t *testing.T) {
 	}
 	wantHeader(t, s.do(
 		"GET", "/v1/pets?limit=2&category_id=1", nil, withKey(key)), "Link", `</v1/pets?category_id=1&limit=2&after=3>; rel="next"`)
-	for _, path := range []string{"/v1/pets?limit=0", "/v1/pets?after=x", "/v1/pets?category_id=0", "/v1/pets?category_id=1&category_id=2", "/v1/store/orders?limit=1001"} {
+	for _, path := range []string{
+		"/v1/pets?limit=0",
+		"/v1/pets?after=x",
+		"/v1/pets?category_id=0",
+		"/v1/pets?category_id=1&category_id=2",
+		"/v1/store/orders?limit=1001",
+	} {
 		wantError(t, s.do("GET", path, nil, withKey(key)), 400, petcat.CodeInvalidField)
 	}
 }

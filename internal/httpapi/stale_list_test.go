@@ -38,7 +38,8 @@ func TestAgeOfStaleList(t *testing.T) {
 		{29500 * time.Millisecond, []string{"30"}},
 	} {
 		age = tt.age
-		for status, changes := range map[int][]request{200: {withKey(key)}, 304: {withKey(key), withHeader("If-None-Match", etag)}} {
+		unchanged := withHeader("If-None-Match", etag)
+		for status, changes := range map[int][]request{200: {withKey(key)}, 304: {withKey(key), unchanged}} {
 			a := s.list(changes...)
 			wantStatus(t, a, status)
 			if got := a.Header["Age"]; len(got) != len(tt.want) || len(got) == 1 && got[0] != tt.want[0] {

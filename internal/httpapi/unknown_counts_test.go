@@ -53,7 +53,8 @@ func TestResetByLimitersClock(t *testing.T) {
 		return 0, io.EOF
 	}), 10)
 	wantError(t, a, 429, petcat.CodeRateLimitExceeded)
-	if got, want := fmt.Sprint(a.Header), fmt.Sprintf("X-RateLimit-Reset:[%d]", minute.Unix()); !strings.Contains(got, want) {
+	got, want := fmt.Sprint(a.Header), fmt.Sprintf("X-RateLimit-Reset:[%d]", minute.Unix())
+	if !strings.Contains(got, want) {
 		t.Errorf("headers: %s, want %s", got, want)
 	}
 }

@@ -82,7 +82,9 @@ func (s *store) AccessChangesSince(_ context.Context, after petcat.Revision) (pe
 	sum, err, slow := petcat.AccessChange{Revision: s.revision}, s.err, s.slow
 	for _, c := range s.all {
 		if c.Revision > after {
-			sum.Accounts, sum.Keys, sum.Bans = append(sum.Accounts, c.Accounts...), append(sum.Keys, c.Keys...), append(sum.Bans, c.Bans...)
+			sum.Accounts = append(sum.Accounts, c.Accounts...)
+			sum.Keys = append(sum.Keys, c.Keys...)
+			sum.Bans = append(sum.Bans, c.Bans...)
 		}
 	}
 	s.mu.Unlock()
@@ -128,8 +130,11 @@ func (f *fixture) load() {
 	f.t.Helper()
 	var err error
 	f.Keyring, err = keyring.Load(f.t.Context(), keyring.Options{
-		Environment: petcat.Production, Store: f.store, Clock: f.clock, Logger: slog.New(slog.NewTextHandler(&f.log, nil)),
-		Ban: func(b petcat.Ban) { f.bans = append(f.bans, b) },
+		Environment: petcat.Production,
+		Store:       f.store,
+		Clock:       f.clock,
+		Logger:      slog.New(slog.NewTextHandler(&f.log, nil)),
+		Ban:         func(b petcat.Ban) { f.bans = append(f.bans, b) },
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -159,7 +164,8 @@ func (f *fixture) want(secret string, code petcat.Code) {
 	if petcat.CodeOf(err) != code {
 		f.t.Fatalf("code %q, want %q; error %v", petcat.CodeOf(err), code, err)
 	}
-	want := keyring.Caller{Key: f.key.ID, Account: f.holder.ID, Plan: f.holder.Plan, Quota: f.holder.Quota, ReadOnly: f.key.ReadOnly}
+	want := keyring.Caller{Key: f.key.ID, Account: f.holder.ID, Plan: f.holder.Plan, Quota: f.holder.Quota}
+	want.ReadOnly = f.key.ReadOnly
 	if err == nil && *c != want {
 		f.t.Fatalf("the caller is %+v, want %+v", c, want)
 	}
@@ -177,7 +183,8 @@ func TestIdentify(t *testing.T) {
 	}
 	staging, err := petcat.GenerateKey(petcat.Staging, rand.NewChaCha8([32]byte{}))
 	must(t, err)
-	for _, credential := range []string{"", "pck_live_", f.secret + "0", staging.Secret.Reveal(), generate(t, 2).Secret.Reveal()} {
+	other := generate(t, 2).Secret.Reveal()
+	for _, credential := range []string{"", "pck_live_", f.secret + "0", staging.Secret.Reveal(), other} {
 		f.want(credential, petcat.CodeInvalidAPIKey)
 	}
 }
@@ -187,18 +194,30 @@ func TestStates(t *testing.T) {
 		change func(*petcat.KeyAccess, *petcat.Account)
 		code   petcat.Code
 	}{
-		"active":        {func(*petcat.KeyAccess, *petcat.Account) {}, ""},
-		"read-only":     {func(k *petcat.KeyAccess, _ *petcat.Account) { k.ReadOnly = true }, ""},
-		"another plan":  {func(_ *petcat.KeyAccess, a *petcat.Account) { a.Plan, a.Quota.PerDay = petcat.Pro, 5 }, ""},
-		"expires later": {func(k *petcat.KeyAccess, _ *petcat.Account) { k.ExpiresAt = noon.Add(time.Millisecond) }, ""},
+		"active":       {func(*petcat.KeyAccess, *petcat.Account) {}, ""},
+		"read-only":    {func(k *petcat.KeyAccess, _ *petcat.Account) { k.ReadOnly = true }, ""},
+		"another plan": {func(_ *petcat.KeyAccess, a *petcat.Account) { a.Plan, a.Quota.PerDay = petcat.Pro, 5 }, ""},
+		"expires later": {func(k *petcat.KeyAccess, _ *petcat.Account) {
+			k.ExpiresAt = noon.Add(time.Millisecond)
+		}, ""},
 		"expires after 2262": {func(k *petcat.KeyAccess, _ *petcat.Account) {
 			k.ExpiresAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 		}, ""},
-		"expired":              {func(k *petcat.KeyAccess, _ *petcat.Account) { k.ExpiresAt = noon }, petcat.CodeExpiredAPIKey},
-		"disabled":             {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Disabled = true }, petcat.CodeDisabledAPIKey},
-		"expired and disabled": {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Disabled, k.ExpiresAt = true, noon }, petcat.CodeExpiredAPIKey},
-		"revoked and expired":  {func(k *petcat.KeyAccess, _ *petcat.Account) { k.Revoked, k.ExpiresAt = true, noon }, petcat.CodeRevokedAPIKey},
-		"closed account":       {func(_ *petcat.KeyAccess, a *petcat.Account) { a.ClosedAt = noon }, petcat.CodeRevokedAPIKey},
+		"expired": {func(k *petcat.KeyAccess, _ *petcat.Account) {
+			k.ExpiresAt = noon
+		}, petcat.CodeExpiredAPIKey},
+		"disabled": {func(k *petcat.KeyAccess, _ *petcat.Account) {
+			k.Disabled = true
+		}, petcat.CodeDisabledAPIKey},
+		"expired and disabled": {func(k *petcat.KeyAccess, _ *petcat.Account) {
+			k.Disabled, k.ExpiresAt = true, noon
+		}, petcat.CodeExpiredAPIKey},
+		"revoked and expired": {func(k *petcat.KeyAccess, _ *petcat.Account) {
+			k.Revoked, k.ExpiresAt = true, noon
+		}, petcat.CodeRevokedAPIKey},
+		"closed account": {func(_ *petcat.KeyAccess, a *petcat.Account) {
+			a.ClosedAt = noon
+		}, petcat.CodeRevokedAPIKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := start(t)
@@ -232,7 +251,8 @@ func TestManyKeys(t *testing.T) {
 	}
 	for id, g := range secrets {
 		c, err := f.identify(g.Secret.Reveal())
-		if exists := id%2 == 0; exists && (err != nil || c.Key != id) || !exists && petcat.CodeOf(err) != petcat.CodeInvalidAPIKey {
+		known, unknown := err == nil && c.Key == id, petcat.CodeOf(err) == petcat.CodeInvalidAPIKey
+		if exists := id%2 == 0; exists && !known || !exists && !unknown {
 			t.Fatalf("%s: %+v, %v", id, c, err)
 		}
 	}
@@ -243,7 +263,10 @@ func TestChangeDuringLoad(t *testing.T) {
 	f := prepare(t)
 	g := generate(t, 2)
 	f.store.loading = func() {
-		f.store.change(petcat.AccessChange{Accounts: []petcat.Account{{ID: 13, Plan: petcat.Pro}}, Keys: []petcat.KeyAccess{{Hash: g.Hash, ID: 35, Account: 13}}})
+		f.store.change(petcat.AccessChange{
+			Accounts: []petcat.Account{{ID: 13, Plan: petcat.Pro}},
+			Keys:     []petcat.KeyAccess{{Hash: g.Hash, ID: 35, Account: 13}},
+		})
 	}
 	f.load()
 	f.want(g.Secret.Reveal(), petcat.CodeInvalidAPIKey) // its account is unknown
@@ -282,7 +305,8 @@ func TestOldKeysAreNotTrusted(t *testing.T) {
 	f.store.fail(nil)
 	f.Poll(t.Context())
 	f.want(f.secret, "")
-	if log := f.log.String(); strings.Count(log, "failed; retrying") != 1 || strings.Count(log, "succeeded again") != 1 {
+	log := f.log.String()
+	if strings.Count(log, "failed; retrying") != 1 || strings.Count(log, "succeeded again") != 1 {
 		t.Errorf("got the log %s", log)
 	}
 }
@@ -290,7 +314,12 @@ func TestOldKeysAreNotTrusted(t *testing.T) {
 func TestLoadFails(t *testing.T) {
 	f := prepare(t)
 	f.store.fail(errors.New("down"))
-	_, err := keyring.Load(t.Context(), keyring.Options{Environment: petcat.Production, Store: f.store, Clock: f.clock, Ban: func(petcat.Ban) {}})
+	_, err := keyring.Load(t.Context(), keyring.Options{
+		Environment: petcat.Production,
+		Store:       f.store,
+		Clock:       f.clock,
+		Ban:         func(petcat.Ban) {},
+	})
 	if !errors.Is(err, f.store.err) {
 		t.Errorf("got %v", err)
 	}

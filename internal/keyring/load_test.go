@@ -21,15 +21,20 @@ func BenchmarkLoad(b *testing.B) {
 	const accounts, keys = 500_000, 1_000_000
 	dir, err := datadir.Open(b.TempDir(), true)
 	must(b, err)
-	db, err := sqlite.Open(b.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
+	system := clock.NewSystem()
+	db, err := sqlite.Open(b.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: system})
 	must(b, err)
 	defer func() { must(b, db.Close()) }()
-	s := sqlstore.New(db, clock.NewSystem())
+	s := sqlstore.New(db, system)
 	must(b, s.Change(b.Context(), "fill", func(t *sqlstore.Tx) error { return fill(t, accounts, keys) }))
 	for b.Loop() {
 		before, began := heap(), time.Now()
 		k, err := keyring.Load(b.Context(), keyring.Options{
-			Environment: petcat.Production, Store: s, Clock: clock.NewSystem(), Logger: slog.New(slog.DiscardHandler), Ban: func(petcat.Ban) {},
+			Environment: petcat.Production,
+			Store:       s,
+			Clock:       system,
+			Logger:      slog.New(slog.DiscardHandler),
+			Ban:         func(petcat.Ban) {},
 		})
 		must(b, err)
 		b.ReportMetric(time.Since(began).Seconds(), "s/load")
@@ -43,11 +48,16 @@ func BenchmarkLoad(b *testing.B) {
 
 func fill(t *sqlstore.Tx, accounts, keys int64) error {
 	const (
-		series = `WITH RECURSIVE generate_series (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM generate_series WHERE value < $1) `
-		key    = `INSERT INTO api_keys (id, account_id, hash, label, hint, created_at, successor_id, revision) VALUES ($1, $2, $3, '', 'abcd', 0, 0, $4)`
+		series = `WITH RECURSIVE generate_series (value) AS
+			(SELECT 1 UNION ALL SELECT value + 1 FROM generate_series WHERE value < $1)`
+		account = `INSERT INTO accounts
+			(id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, revision)
+			SELECT value, 'customer ' || value, 'free', 60, 1000, 1, 1, 0, value FROM generate_series`
+		key = `INSERT INTO api_keys
+			(id, account_id, hash, label, hint, created_at, successor_id, revision)
+			VALUES ($1, $2, $3, '', 'abcd', 0, 0, $4)`
 	)
-	if _, err := t.Exec(series+`INSERT INTO accounts (id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, revision)
-		SELECT value, 'customer ' || value, 'free', 60, 1000, 1, 1, 0, value FROM generate_series`, accounts); err != nil {
+	if _, err := t.Exec(series+account, accounts); err != nil {
 		return err
 	}
 	for id := range keys {

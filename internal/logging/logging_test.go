@@ -61,15 +61,21 @@ func TestLines(t *testing.T) {
 	secret := petcat.NewSecret("hunter2")
 	write := func(l *logging.Log) {
 		l.Debug("hidden")
-		l.With(
-			"with", "x").Error("failed", "error", errors.New("line\r\ntwo \x1b[31m"), "account", petcat.AccountID(7), "database", secret, "all", []any{secret})
+		l.With("with", "x").Error("failed",
+			"error", errors.New("line\r\ntwo \x1b[31m"),
+			"account", petcat.AccountID(7),
+			"database", secret,
+			"all", []any{secret})
 	}
-	if got := written(logging.Text, write); !strings.HasSuffix(got, ` level=ERROR msg=failed with=x error="line\r\ntwo \x1b[31m" account=acct_7 database=[redacted] all=[[redacted]]`+"\n") {
+	const line = ` level=ERROR msg=failed with=x error="line\r\ntwo \x1b[31m" account=acct_7` +
+		` database=[redacted] all=[[redacted]]` + "\n"
+	if got := written(logging.Text, write); !strings.HasSuffix(got, line) {
 		t.Errorf("text: %s", got)
 	}
 	got := written(logging.JSON, write)
 	var fields map[string]any
-	if err := json.Unmarshal([]byte(got), &fields); err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "\x1b") {
+	err := json.Unmarshal([]byte(got), &fields)
+	if err != nil || strings.Contains(got, "hunter2") || strings.Contains(got, "\x1b") {
 		t.Errorf("json: %v, %s", err, got)
 	}
 	named := written(logging.Text, func(l *logging.Log) {
@@ -82,8 +88,15 @@ func TestLines(t *testing.T) {
 			t.Errorf("the label is missing: %s", line)
 		}
 	}
-	if fields["msg"] != "failed" || fields["account"] != "acct_7" || fields["database"] != "[redacted]" || fields["error"] != "line\r\ntwo \x1b[31m" {
-		t.Errorf("json: %v", fields)
+	for name, want := range map[string]string{
+		"msg":      "failed",
+		"account":  "acct_7",
+		"database": "[redacted]",
+		"error":    "line\r\ntwo \x1b[31m",
+	} {
+		if fields[name] != want {
+			t.Errorf("json: %s is %v, want %q", name, fields[name], want)
+		}
 	}
 }
 
@@ -142,7 +155,8 @@ func TestLost(t *testing.T) {
 		}
 		close(s.hang)
 		synctest.Wait()
-		if n, lost := strings.Count(s.written(), "\n"), int(log.Lost()); n+lost != lines || lost == 0 || len(s.written()) > 3<<20 {
+		n, lost := strings.Count(s.written(), "\n"), int(log.Lost())
+		if n+lost != lines || lost == 0 || len(s.written()) > 3<<20 {
 			t.Errorf("%d lines written and %d lost of %d", n, lost, lines)
 		}
 
@@ -153,7 +167,8 @@ func TestLost(t *testing.T) {
 		s.err = nil
 		log.Warn("found")
 		synctest.Wait()
-		if text := s.written(); strings.Contains(text, "lost") || !strings.Contains(text, "found") || log.Lost() != before+1 {
+		text := s.written()
+		if strings.Contains(text, "lost") || !strings.Contains(text, "found") || log.Lost() != before+1 {
 			t.Errorf("%d lines lost", log.Lost()-before)
 		}
 	})
@@ -169,7 +184,8 @@ func access() *logging.Access {
 }
 
 func TestAccess(t *testing.T) {
-	stranger := logging.Access{At: access().At, RequestID: "1-2", Method: "GET", Path: "/v1", Status: 404, Address: netip.MustParseAddr("192.0.2.7")}
+	stranger := logging.Access{At: access().At, RequestID: "1-2", Method: "GET", Path: "/v1", Status: 404}
+	stranger.Address = netip.MustParseAddr("192.0.2.7")
 	for _, c := range []struct {
 		format logging.Format
 		line   *logging.Access
@@ -186,7 +202,8 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", c.format, diff)
 		}
 	}
-	if got := written(logging.Text, func(l *logging.Log) { l.SetLevel(slog.LevelWarn); l.Access(access()) }); got != "" {
+	quiet := func(l *logging.Log) { l.SetLevel(slog.LevelWarn); l.Access(access()) }
+	if got := written(logging.Text, quiet); got != "" {
 		t.Errorf("at level warn: %s", got)
 	}
 }

@@ -29,7 +29,8 @@ func seconds(otherwise int) time.Duration {
 // calls.
 func decisions(t *testing.T, s *stored, account petcat.AccountID, d time.Duration) float64 {
 	t.Helper()
-	charges := slices.Repeat([]petcat.QuotaCharge{{Account: account, Quota: petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota}}}, 64)
+	quota := petcat.Quota{PerMinute: petcat.MaxQuota, PerDay: petcat.MaxQuota}
+	charges := slices.Repeat([]petcat.QuotaCharge{{Account: account, Quota: quota}}, 64)
 	begin := time.Now()
 	var counted [chargeConnections]int
 	var wg sync.WaitGroup
@@ -72,7 +73,8 @@ func TestChargeWithOpenSnapshot(t *testing.T) {
 	slices.Sort(last)
 	slices.Sort(rates)
 	ratio := last[len(last)/2]
-	t.Logf("%.0f decisions a second of one account beside a snapshot of %s, in its last third %.2f of those without one (medians)", rates[len(rates)/2], seconds(180), ratio)
+	t.Logf("%.0f decisions a second of one account", rates[len(rates)/2])
+	t.Logf("%.2f of them in the last third of a snapshot of %s (median)", ratio, seconds(180))
 	if ratio < 0.5 {
 		t.Error("the snapshot slows the charges")
 	}
@@ -83,16 +85,21 @@ func TestChargeWithoutStatistics(t *testing.T) {
 	url := server.Database(t)
 	conn := pgtest.Connect(t, url)
 	pgtest.Execute(t, conn, `ALTER TABLE usage SET (autovacuum_enabled = off)`)
-	pgtest.Execute(t, conn, `INSERT INTO usage SELECT hour, account, 1, 0, 0, 0, 0, 0, 0
-		FROM generate_series(1, 20000) AS account, generate_series(extract(epoch FROM now())::bigint / 3600 - 200, extract(epoch FROM now())::bigint / 3600 - 100) AS hour`)
+	const (
+		now      = `extract(epoch FROM now())::bigint / 3600`
+		accounts = `generate_series(1, 20000) AS account`
+		hours    = `generate_series(` + now + ` - 200, ` + now + ` - 100) AS hour`
+	)
+	pgtest.Execute(t, conn, `INSERT INTO usage SELECT hour, account, 1, 0, 0, 0, 0, 0, 0 FROM `+accounts+`, `+hours)
 	pgtest.Execute(t, conn, `ANALYZE usage`)
-	pgtest.Execute(t, conn, `INSERT INTO usage SELECT extract(epoch FROM now())::bigint / 3600, account, 1, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 20000) AS account`)
+	pgtest.Execute(t, conn, `INSERT INTO usage SELECT `+now+`, account, 1, 0, 0, 0, 0, 0, 0 FROM `+accounts)
 	var slowest time.Duration
 	for n := range 20 {
 		s := openAt(t, url, Options{})
 		charges := make([]petcat.QuotaCharge, 64)
 		for i := range charges {
-			charges[i] = petcat.QuotaCharge{Account: petcat.AccountID(64*n + i + 1), Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}}
+			account := petcat.AccountID(64*n + i + 1)
+			charges[i] = petcat.QuotaCharge{Account: account, Quota: petcat.Quota{PerMinute: 60, PerDay: 1_000}}
 		}
 		if _, err := s.Charge(t.Context(), oneCharge(100_000)); err != nil { // connects
 			t.Fatal(err)
@@ -149,5 +156,6 @@ func TestChargeWithBusyAccount(t *testing.T) {
 	}
 	wg.Wait()
 	slices.Sort(took)
-	t.Logf("beside %.0f decisions a second of one account, a call for another takes %s (median), %s (99 in 100)", busy, took[len(took)/2], took[len(took)*99/100])
+	t.Logf("beside %.0f decisions a second of one account, a call for another takes", busy)
+	t.Logf("%s (median), %s (99 in 100)", took[len(took)/2], took[len(took)*99/100])
 }

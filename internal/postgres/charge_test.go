@@ -36,10 +36,13 @@ func newCharging(t *testing.T) *charging {
 	c.exec(`CREATE SCHEMA fake`)
 	c.exec(`CREATE TABLE fake.time (id bigint PRIMARY KEY, micros bigint)`) // the function scans no table
 	c.exec(`INSERT INTO fake.time VALUES (1, 0)`)
-	c.exec(`CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
-		$$ SELECT to_timestamp(micros / 1000000) + micros % 1000000 * interval '1 microsecond' FROM fake.time WHERE id = 1 $$`)
+	c.exec(`CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$
+		SELECT to_timestamp(micros / 1000000) + micros % 1000000 * interval '1 microsecond'
+		FROM fake.time WHERE id = 1 $$`)
 	return c
 }
+
+func byAccount(a, b petcat.QuotaCharge) int { return cmp.Compare(a.Account, b.Account) }
 
 func (c *charging) exec(statement string, args ...any) {
 	c.t.Helper()
@@ -109,7 +112,8 @@ func TestChargeAgainstReference(t *testing.T) {
 				}
 				if id := petcat.AccountID(r.IntN(4)); r.IntN(10) == 0 { // a flush
 					hour, n := now/3_600_000_000, r.Int64N(40)
-					c.exec(`INSERT INTO usage VALUES ($2, $1, $3, 0, 0, 0, 0, 0, 0) ON CONFLICT (account_id, hour) DO UPDATE SET requests = usage.requests + $3`, int64(id), hour, n)
+					c.exec(`INSERT INTO usage VALUES ($2, $1, $3, 0, 0, 0, 0, 0, 0)
+						ON CONFLICT (account_id, hour) DO UPDATE SET requests = usage.requests + $3`, int64(id), hour, n)
 					history[id][hour/24] += n
 				}
 				c.exec(`UPDATE fake.time SET micros = $1`, now)
@@ -121,7 +125,7 @@ func TestChargeAgainstReference(t *testing.T) {
 						Peek:    r.IntN(10) == 0,
 					}
 				}
-				slices.SortStableFunc(charges, func(a, b petcat.QuotaCharge) int { return cmp.Compare(a.Account, b.Account) })
+				slices.SortStableFunc(charges, byAccount)
 				got, err := s.Charge(t.Context(), charges)
 				if err != nil {
 					t.Fatal(err)
@@ -207,7 +211,8 @@ func TestChargeDetectsUnlockedWrite(t *testing.T) {
 func TestChargeSettings(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`CREATE TABLE fake.seen (text text)`)
-	c.during(`INSERT INTO fake.seen SELECT concat_ws(' ', current_setting('enable_seqscan'), current_setting('enable_bitmapscan'), current_setting('plan_cache_mode'), current_setting('lock_timeout'))`)
+	c.during(`INSERT INTO fake.seen SELECT concat_ws(' ', current_setting('enable_seqscan'),
+		current_setting('enable_bitmapscan'), current_setting('plan_cache_mode'), current_setting('lock_timeout'))`)
 	c.exec(`SET search_path = fake, pg_catalog, public`)
 	c.exec(`BEGIN`)
 	c.exec(`SELECT charge_quota('{1}', '{60}', '{1000}')`)
@@ -215,8 +220,8 @@ func TestChargeSettings(t *testing.T) {
 	c.query(&seen, `SELECT text FROM fake.seen`)
 	c.query(&commit, `SELECT current_setting('synchronous_commit')`)
 	c.exec(`ROLLBACK`)
-	if seen != "off off force_generic_plan 200ms" || commit != "off" {
-		t.Errorf("enable_seqscan, enable_bitmapscan, plan_cache_mode and lock_timeout are %s, and synchronous_commit is %s", seen, commit)
+	if want := "off off force_generic_plan 200ms"; seen != want || commit != "off" {
+		t.Errorf("the settings are %s, want %s, and synchronous_commit is %s", seen, want, commit)
 	}
 }
 
@@ -228,11 +233,12 @@ func TestChargeLocks(t *testing.T) {
 	c.exec(`BEGIN`)
 	c.exec(`SELECT charge_quota('{1,1,2}', '{1,1,1}', '{10,10,10}')`)
 	var locks, written int64
-	c.query(&locks, `SELECT count(DISTINCT (classid, objid)) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()`)
+	c.query(&locks, `SELECT count(DISTINCT (classid, objid)) FROM pg_locks
+		WHERE locktype = 'advisory' AND pid = pg_backend_pid()`)
 	c.query(&written, `SELECT count(pg_current_xact_id_if_assigned())`)
 	c.exec(`ROLLBACK`)
 	if locks != 2 || written != 0 {
-		t.Errorf("a call for two accounts with spent quotas took %d locks and wrote %d times, want 2 and 0", locks, written)
+		t.Errorf("a call for two accounts with spent quotas took %d locks and wrote %d times", locks, written)
 	}
 }
 
@@ -284,7 +290,8 @@ func TestChargeMovesTheRow(t *testing.T) {
 	c := newCharging(t)
 	s := openAt(t, c.url, Options{})
 	defer closeNow(t, s)
-	charges := slices.Repeat([]petcat.QuotaCharge{{Account: 1, Quota: petcat.Quota{PerMinute: 1_000, PerDay: 1_000}}}, 50)
+	quota := petcat.Quota{PerMinute: 1_000, PerDay: 1_000}
+	charges := slices.Repeat([]petcat.QuotaCharge{{Account: 1, Quota: quota}}, 50)
 	for calls := range int64(6) {
 		if _, err := s.Charge(t.Context(), charges); err != nil {
 			t.Fatal(err)
@@ -313,9 +320,10 @@ func TestChargeInParallel(t *testing.T) {
 			for range calls {
 				charges := make([]petcat.QuotaCharge, 1+r.IntN(64))
 				for i := range charges {
-					charges[i] = petcat.QuotaCharge{Account: petcat.AccountID(r.IntN(accounts)), Quota: petcat.Quota{PerMinute: quota, PerDay: 1_000}}
+					charges[i].Account = petcat.AccountID(r.IntN(accounts))
+					charges[i].Quota = petcat.Quota{PerMinute: quota, PerDay: 1_000}
 				}
-				slices.SortFunc(charges, func(a, b petcat.QuotaCharge) int { return cmp.Compare(a.Account, b.Account) })
+				slices.SortFunc(charges, byAccount)
 				counts, err := s.Charge(t.Context(), charges)
 				for isState(err, "55P03") { // a lock timeout, on a busy machine
 					counts, err = s.Charge(t.Context(), charges)

@@ -42,7 +42,7 @@ func TestSeverity(t *testing.T) {
 		{"statement error on a lost connection", &connError{state("23505"), lost}, statement, petcat.CodeInternalError},
 		{"connection lost", &connError{io.ErrUnexpectedEOF, lost}, lost, petcat.CodeServiceUnavailable},
 		{"wrapped", fmt.Errorf("commit: %w", &connError{io.EOF, lost}), lost, petcat.CodeServiceUnavailable},
-		{"too many connections", &pgconn.ConnectError{Config: &pgconn.Config{}}, unreachable, petcat.CodeServiceUnavailable},
+		{"too many connections", new(pgconn.ConnectError), unreachable, petcat.CodeServiceUnavailable},
 		{"no connection", &connError{io.EOF, unreachable}, unreachable, petcat.CodeServiceUnavailable},
 		{"pool exhausted", &connError{errNoRoom, unreachable}, unreachable, petcat.CodeServiceUnavailable},
 		{"domain error", petcat.Errorf(petcat.CodeNotFound, "no"), statement, petcat.CodeNotFound},
@@ -94,7 +94,10 @@ func TestOnlyCallersCancel(t *testing.T) {
 		{"caller canceled", stopped(nil), fmt.Errorf("timeout: %w", context.Canceled), nil, true},
 		{"timeout", stopped(errNoAnswer), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoAnswer}, false},
 		{"timeout with an error", stopped(errNoAnswer), failed, []error{errNoAnswer}, false},
-		{"timeout of a commit", stopped(errNoAnswer), &commitError{fmt.Errorf("timeout: %w", context.Canceled)}, []error{errNoAnswer, petcat.ErrOutcomeUnknown}, false},
+		{
+			"timeout of a commit", stopped(errNoAnswer), &commitError{fmt.Errorf("timeout: %w", context.Canceled)},
+			[]error{errNoAnswer, petcat.ErrOutcomeUnknown}, false,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := translate(&connError{withCause(tt.ctx, tt.err), lost}, "test")
@@ -119,7 +122,8 @@ func TestRejectedStarts(t *testing.T) {
 	} {
 		err := explain(&pgconn.PgError{Code: state, SeverityUnlocalized: "FATAL", Message: "no"}, "db:5432/petcat")
 		e, ok := errors.AsType[*petcat.UnusableError](err)
-		if !ok || e.Temporary != temporary || !strings.Contains(e.Message, "db:5432/petcat") || !strings.Contains(e.Message, "; ") {
+		complete := ok && strings.Contains(e.Message, "db:5432/petcat") && strings.Contains(e.Message, "; ")
+		if !complete || e.Temporary != temporary {
 			t.Errorf("%s: %v", state, err)
 		}
 	}

@@ -63,7 +63,10 @@ func TestHungServer(t *testing.T) {
 	network, url := newNetwork(t, server.Database(t))
 	impatient := hasty()
 	var s *stored
-	eventually(t, "open", func() (err error) { s, err = tryOpen(t, url, Options{Serving: true, timeouts: &impatient}); return err })
+	eventually(t, "open", func() (err error) {
+		s, err = tryOpen(t, url, Options{Serving: true, timeouts: &impatient})
+		return err
+	})
 	defer closeNow(t, s)
 	all := calls(t, s)
 	for name, call := range all {
@@ -101,8 +104,7 @@ func TestReadsWhileCommitsHang(t *testing.T) {
 	all := calls(t, s)
 	writes := map[string]func() error{"create": all["create"], "change": all["change"]}
 	eventually(t, "create", writes["create"])
-	eventually(t,
-		"connections", func() error { return haveConnections(s, defaultPoolSize+more) }) // a busy machine is slow to make new ones
+	eventually(t, "connections", func() error { return haveConnections(s, defaultPoolSize+more) })
 	network.fail(func(request []byte) fate {
 		if bytes.Contains(request, []byte(commit)) {
 			return hangs
@@ -154,9 +156,10 @@ func haveConnections(s *stored, want int) error {
 func breakAll(t *testing.T, url string) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
-	const others = " FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+	const end = `SELECT array_agg(pid), count(pg_terminate_backend(pid))`
+	const others = ` FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
 	var pids []int32
-	if err := conn.QueryRow(t.Context(), "SELECT array_agg(pid), count(pg_terminate_backend(pid))"+others).Scan(&pids, nil); err != nil {
+	if err := conn.QueryRow(t.Context(), end+others).Scan(&pids, nil); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the end of all connections", func() error {
@@ -416,8 +419,9 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	}()
 	admin := pgtest.Connect(t, url)
 	eventually(t, "a commit waits for the standby", func() error {
+		const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`
 		var canceled bool
-		return admin.QueryRow(t.Context(), "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Scan(&canceled)
+		return admin.QueryRow(t.Context(), cancel).Scan(&canceled)
 	})
 	err := <-failed
 	wantUnavailable(t, err)
@@ -531,7 +535,8 @@ func TestLostBackupLock(t *testing.T) {
 				})
 				return wait(ctx)
 			})
-			if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || !strings.Contains(err.Error(), "locks the scheduled backups was lost") {
+			lost := err != nil && strings.Contains(err.Error(), "locks the scheduled backups was lost")
+			if !lost || petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -561,7 +566,8 @@ func TestCanceledReads(t *testing.T) {
 		all.Wait()
 	}
 	newest := func() (begun time.Time) {
-		const query = `SELECT max(backend_start) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'petcat'`
+		const query = `SELECT max(backend_start) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'petcat'`
 		if err := observer.QueryRow(t.Context(), query).Scan(&begun); err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,8 @@ func everything(t *testing.T, s *stored) (ids []petcat.CategoryID) {
 	return ids
 }
 
-const insertMany = `INSERT INTO categories (id, name, revision, account_id, created_at) SELECT n, 'x', n, 1, 0 FROM generate_series($1::int8, $2) AS n`
+const insertMany = `INSERT INTO categories (id, name, revision, account_id, created_at)
+	SELECT n, 'x', n, 1, 0 FROM generate_series($1::int8, $2) AS n`
 
 func TestFeedHasPages(t *testing.T) {
 	t.Parallel()
@@ -57,8 +58,9 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url+"&pool_max_conns=1", Options{})
 	defer closeNow(t, s)
-	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE categories SET (autovacuum_enabled = false)") // it would invalidate the plan
-	for range 10 {                                                                                       // from the sixth time on, the server keeps the plan
+	// Autovacuum would invalidate the plan, which the server keeps from the sixth time on.
+	pgtest.Execute(t, pgtest.Connect(t, url), "ALTER TABLE categories SET (autovacuum_enabled = false)")
+	for range 10 {
 		everything(t, s)
 	}
 	var plan []string
@@ -80,8 +82,8 @@ func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := strings.Join(plan,
-		"\n"); !strings.Contains(text, "Index Scan") || strings.Contains(text, "Sort") || !strings.Contains(text, "$1") {
+	text := strings.Join(plan, "\n")
+	if !strings.Contains(text, "Index Scan") || strings.Contains(text, "Sort") || !strings.Contains(text, "$1") {
 		t.Errorf("the cached plan:\n%s", text)
 	}
 }

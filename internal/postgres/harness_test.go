@@ -124,7 +124,9 @@ func newCategory(t testing.TB, name string) petcat.NewCategory {
 	return n
 }
 
-func tryCreate(ctx context.Context, t testing.TB, s *stored, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
+func tryCreate(
+	ctx context.Context, t testing.TB, s *stored, name string, key petcat.IdempotencyKey,
+) (petcat.CreatedCategory, error) {
 	t.Helper()
 	return s.CreateCategory(ctx, petcat.CreateCategory{Account: 1, New: newCategory(t, name), IdempotencyKey: key})
 }

@@ -120,7 +120,8 @@ func TestUnreadableHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner, role := pgtest.Connect(t, url), "plain_"+config.Database
-	pgtest.Execute(t, owner, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC; CREATE ROLE `+role+` LOGIN; GRANT ALL ON SCHEMA public TO `+role)
+	pgtest.Execute(t, owner, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
+	pgtest.Execute(t, owner, `CREATE ROLE `+role+` LOGIN; GRANT ALL ON SCHEMA public TO `+role)
 	t.Cleanup(func() { pgtest.Execute(t, owner, `DROP OWNED BY `+role+` CASCADE; DROP ROLE `+role) })
 	s := openAt(t, "postgres://"+role+"@"+server.Server(t).Address()+"/"+config.Database+"?sslmode=disable", Options{})
 	defer closeNow(t, s)

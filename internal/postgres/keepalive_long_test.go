@@ -30,7 +30,8 @@ func (n *network) dropSilently(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = raw.Control(func(fd uintptr) {
-			err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing[0]})
+			program := &unix.SockFprog{Len: 1, Filter: &nothing[0]}
+			err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, program)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +60,8 @@ func TestSilentDrops(t *testing.T) {
 		t.Logf("%s: after %s", what, time.Since(begun).Round(100*time.Millisecond))
 	}
 	sessions := func() (n int) {
-		const query = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`
+		const query = `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND pid <> pg_backend_pid()`
 		if err := admin.QueryRow(t.Context(), query).Scan(&n); err != nil {
 			t.Fatal(err)
 		}

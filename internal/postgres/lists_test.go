@@ -107,7 +107,8 @@ func TestAccountsInOtherLocale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range []petcat.AccountQuery{{Prefix: "Ä"}, {Limit: 2}, {Limit: 1, After: petcat.AccountCursor{Name: "Äa", ID: 1}}} {
+	after := petcat.AccountCursor{Name: "Äa", ID: 1}
+	for _, q := range []petcat.AccountQuery{{Prefix: "Ä"}, {Limit: 2}, {Limit: 1, After: after}} {
 		page, err := s.AccountPage(t.Context(), q)
 		if err != nil || len(page) == 0 || page[len(page)-1].Name != "Äb" {
 			t.Errorf("%+v: %+v, %v; want Äb as the last one", q, page, err)

@@ -21,12 +21,13 @@ func TestIdempotencyKeyConflict(t *testing.T) {
 	s := openAt(t, url, Options{})
 	defer closeNow(t, s)
 	first := create(t, s, "Dogs")
-	for name, fingerprint := range map[string][32]byte{"the same": newCategory(t, "Dogs").Fingerprint(), "another": newCategory(t, "Cats").Fingerprint()} {
+	for name, category := range map[string]string{"the same": "Dogs", "another": "Cats"} {
+		fingerprint := newCategory(t, category).Fingerprint()
 		conn := pgtest.Connect(t, url)
 		pgtest.Execute(t, conn, "BEGIN")
 		pgtest.Execute(t, conn, "SELECT 1 FROM counter FOR UPDATE")
-		if _, err := conn.Exec(t.Context(), "INSERT INTO idempotency_keys (account_id, key, fingerprint, result_id) VALUES (1, $1, $2, $3)",
-			name, fingerprint[:], int64(first.ID)); err != nil {
+		const insert = `INSERT INTO idempotency_keys (account_id, key, fingerprint, result_id) VALUES (1, $1, $2, $3)`
+		if _, err := conn.Exec(t.Context(), insert, name, fingerprint[:], int64(first.ID)); err != nil {
 			t.Fatal(err)
 		}
 		var created petcat.CreatedCategory
@@ -73,8 +74,9 @@ func TestWriteWaitsForLock(t *testing.T) {
 				_, writes["create "+string(key)] = tryCreate(t.Context(), t, s, "Dogs", key)
 			}
 			for write, err := range writes {
-				if sqlState(err) != "55P03" || petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) {
-					t.Errorf("%s, %s while another session holds %s: %v, want a rejection by the server", name, write, lock, err)
+				rejected := sqlState(err) == "55P03" && petcat.CodeOf(err) == petcat.CodeServiceUnavailable
+				if !rejected || errors.Is(err, petcat.ErrOutcomeUnknown) {
+					t.Errorf("%s, %s while another session holds %s: %v, want a rejection", name, write, lock, err)
 				}
 			}
 			if s.writes.err() != nil {
@@ -99,8 +101,10 @@ func awaitLocks(t *testing.T, url string, want int) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
 	eventually(t, "sessions wait for a lock", func() error {
+		const count = `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`
 		var waiting int
-		err := conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&waiting)
+		err := conn.QueryRow(t.Context(), count).Scan(&waiting)
 		if err == nil && waiting < want {
 			err = fmt.Errorf("%d sessions wait, want %d", waiting, want)
 		}

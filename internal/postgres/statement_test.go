@@ -31,7 +31,7 @@ func TestPlans(t *testing.T) {
 		{Table: "operators"}:   small,
 
 		{Table: "plan_request_pending"}:                          "the index has only the pending requests",
-		{Table: "audit", In: "WHERE at >= $1 ORDER BY sequence"}: "the newest entries since a time, in the order of the log, end with the limit",
+		{Table: "audit", In: "WHERE at >= $1 ORDER BY sequence"}: "the newest entries, in the order of the log",
 	})
 	watch.WantAll(t, new(DB).Dialect())
 }

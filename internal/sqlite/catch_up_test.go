@@ -67,7 +67,8 @@ func TestCatchUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.catchUp(t)
-	p.wantPassedOn(t, []petcat.RevisedCategory{{Category: petcat.Category{ID: 1}, Revision: 3, Account: 1, Deleted: true}})
+	deleted := petcat.RevisedCategory{Category: petcat.Category{ID: 1}, Revision: 3, Account: 1, Deleted: true}
+	p.wantPassedOn(t, []petcat.RevisedCategory{deleted})
 }
 
 // TestCatchUpBeforeWrite: a write of the server is passed on after earlier changes of another process.

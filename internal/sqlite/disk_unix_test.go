@@ -175,7 +175,8 @@ func diskError(dir string, early bool) error {
 		} else {
 			err = childCreate(s, "lost", "k")
 		}
-		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || attempt == 0 && !errors.Is(err, petcat.ErrOutcomeUnknown) {
+		unknown := errors.Is(err, petcat.ErrOutcomeUnknown)
+		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || attempt == 0 && !unknown {
 			return fmt.Errorf("create on a broken disk: %w, want %s and an unknown outcome", err, petcat.CodeServiceUnavailable)
 		}
 		select {

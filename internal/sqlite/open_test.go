@@ -26,7 +26,8 @@ const database = "petcat.db"
 func wantOpenError(t *testing.T, err error, want string) {
 	t.Helper()
 	e, ok := errors.AsType[*petcat.UnusableError](err)
-	if !ok || !strings.Contains(e.Message, want) || strings.Contains(e.Message, "\n") || !strings.Contains(e.Message, "; ") {
+	oneLine := ok && !strings.Contains(e.Message, "\n")
+	if !oneLine || !strings.Contains(e.Message, want) || !strings.Contains(e.Message, "; ") {
 		t.Fatalf("open = %v, want %q and a remedy", err, want)
 	}
 }
@@ -40,7 +41,9 @@ func create(t *testing.T, s *stored, name string) petcat.Category {
 	return c.Category
 }
 
-func tryCreate(ctx context.Context, t *testing.T, s *stored, name string, key petcat.IdempotencyKey) (petcat.CreatedCategory, error) {
+func tryCreate(
+	ctx context.Context, t *testing.T, s *stored, name string, key petcat.IdempotencyKey,
+) (petcat.CreatedCategory, error) {
 	t.Helper()
 	n, err := petcat.ParseNewCategory(&name, nil)
 	if err != nil {
@@ -188,9 +191,16 @@ func TestLibrary(t *testing.T) {
 func TestSettingsOfEachConnection(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
+	want := map[string]string{
+		"journal_mode":       "wal",
+		"synchronous":        "2",
+		"foreign_keys":       "1",
+		"busy_timeout":       "0",
+		"wal_autocheckpoint": "0",
+	}
 	in := func(conn *sql.Conn) map[string]string {
 		got := make(map[string]string)
-		for _, name := range []string{"journal_mode", "synchronous", "foreign_keys", "busy_timeout", "wal_autocheckpoint"} {
+		for name := range want {
 			var value string
 			if err := conn.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&value); err != nil {
 				t.Fatal(err)
@@ -199,7 +209,6 @@ func TestSettingsOfEachConnection(t *testing.T) {
 		}
 		return got
 	}
-	want := map[string]string{"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "0", "wal_autocheckpoint": "0"}
 	writer, err := s.writes.Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)

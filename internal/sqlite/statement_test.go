@@ -41,7 +41,7 @@ func TestPlans(t *testing.T) {
 		{Table: "d", In: "FROM days AS d"}:     generated,
 		{Table: "counted", In: ") AS counted"}: generated,
 
-		{Table: "audit", In: "WHERE at >= $1 ORDER BY sequence"}: "the newest entries since a time, in the order of the log, end with the limit",
+		{Table: "audit", In: "WHERE at >= $1 ORDER BY sequence"}: "the newest entries, in the order of the log",
 		{Table: "bans", In: "ends_at > $1 ORDER BY key_id"}:      "the first bans in force by key; the table has those of 30 days",
 	})
 }

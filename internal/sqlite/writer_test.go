@@ -41,7 +41,8 @@ func TestRecoveryFromFullDisk(t *testing.T) {
 	defer closeNow(t, s)
 	create(t, s, "before")
 	limit := func(pages string) {
-		if _, err := s.writes.ExecContext(t.Context(), "PRAGMA max_page_count = "+pages); err != nil { // the committer has nothing to do
+		_, err := s.writes.ExecContext(t.Context(), "PRAGMA max_page_count = "+pages) // the committer has nothing to do
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +78,8 @@ func TestRecoveryFromLockedDatabase(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir, Options{})
 	defer closeNow(t, s)
-	if err := s.Change(t.Context(), "shorten the timeout", func(*store.Tx) error { s.writer.tries = 1; return nil }); err != nil {
+	shorten := func(*store.Tx) error { s.writer.tries = 1; return nil }
+	if err := s.Change(t.Context(), "shorten the timeout", shorten); err != nil {
 		t.Fatal(err)
 	}
 	other := open(filepath.Join(dir, database), "rw", 1)

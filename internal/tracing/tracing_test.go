@@ -41,7 +41,9 @@ func TestStart(t *testing.T) {
 				Environ: c.environment, Metrics: prometheus.NewRegistry(),
 				Version: "test", Node: "a", Deployed: "production", Logger: slog.New(slog.DiscardHandler),
 			})
-			if mistake, ok := errors.AsType[*petcat.UnusableError](err); c.mistake != "" && (!ok || mistake.Error() != c.mistake) || c.mistake == "" && err != nil || (got != nil) != c.sends {
+			mistake, ok := errors.AsType[*petcat.UnusableError](err)
+			said := c.mistake == "" && err == nil || ok && mistake.Error() == c.mistake
+			if !said || (got != nil) != c.sends {
 				t.Errorf("%v, %v", got, err)
 			}
 			got.Record(tracing.Request{Status: 200})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -85,7 +86,11 @@ func TestDone(t *testing.T) {
 		if diff := cmp.Diff(c.want, s.total(petcat.AllAccounts)); diff != "" {
 			t.Errorf("%s, all accounts (-want +got):\n%s", name, diff)
 		}
-		if keys := s.batches[0].Keys; c.response.Key != 0 != (len(keys) == 1 && keys[0] == petcat.KeyUse{Key: 1, At: noon}) {
+		keys, want := s.batches[0].Keys, []petcat.KeyUse{{Key: 1, At: noon}}
+		if c.response.Key == 0 {
+			want = nil
+		}
+		if !slices.Equal(keys, want) {
 			t.Errorf("%s: got the keys %v", name, keys)
 		}
 	}
@@ -171,7 +176,10 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	}
 	s.down.Store(false)
 	m.Flush(t.Context())
-	if len(s.batches) != 3 || s.batches[1].Number != 2 || s.batches[2].Number != 3 || s.batches[2].SeenAt != noon.Add(3*time.Second) || s.total(7).Requests != 3 {
+	if len(s.batches) != 3 || s.batches[1].Number != 2 || s.batches[2].Number != 3 {
+		t.Errorf("batches %+v", s.batches)
+	}
+	if s.batches[2].SeenAt != noon.Add(3*time.Second) || s.total(7).Requests != 3 {
 		t.Errorf("wrote %+v", s.batches)
 	}
 	if unsaved := m.Unsaved(); unsaved != 0 {
@@ -281,8 +289,14 @@ func TestRejectionsAreGrouped(t *testing.T) {
 	rejected(1, petcat.CodeRateLimitExceeded, 2*time.Second)
 	m.Flush(t.Context())
 	want := []petcat.Rejection{
-		{Account: 7, Key: 1, Code: petcat.CodeKeyBanned, Count: 1, First: noon.Add(time.Second), Last: noon.Add(time.Second), RequestID: "1s"},
-		{Account: 7, Key: 1, Code: petcat.CodeRateLimitExceeded, Count: 2, First: noon, Last: noon.Add(2 * time.Second), RequestID: "2s"},
+		{
+			Account: 7, Key: 1, Code: petcat.CodeKeyBanned, Count: 1,
+			First: noon.Add(time.Second), Last: noon.Add(time.Second), RequestID: "1s",
+		},
+		{
+			Account: 7, Key: 1, Code: petcat.CodeRateLimitExceeded, Count: 2,
+			First: noon, Last: noon.Add(2 * time.Second), RequestID: "2s",
+		},
 	}
 	if diff := cmp.Diff(want, s.batches[0].Rejections); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
