@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -242,27 +241,6 @@ func TestChargeLocks(t *testing.T) {
 	}
 }
 
-// TestChargeOfLockedAccount: while another transaction locks an account, only its charges fail.
-func TestChargeOfLockedAccount(t *testing.T) {
-	url := server.Database(t)
-	s := openAt(t, url, Options{})
-	defer closeNow(t, s)
-	conn := pgtest.Connect(t, url)
-	pgtest.Execute(t, conn, `BEGIN`)
-	pgtest.Execute(t, conn, `SELECT charge_quota('{1}', '{60}', '{1000}')`)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // only a hang takes longer
-	defer cancel()
-	_, err := s.Charge(ctx, oneCharge(1))
-	wantState(t, err, "55P03")
-	if _, err := s.Charge(ctx, oneCharge(2)); err != nil {
-		t.Error(err)
-	}
-	pgtest.Execute(t, conn, `ROLLBACK`)
-	if counts, err := s.Charge(ctx, oneCharge(1)); err != nil || counts[0].MinuteUsed != 1 {
-		t.Errorf("after the lock: %+v, %v; want the first charge", counts, err)
-	}
-}
-
 // TestChargeOfLockedTable: the error names a lock of another session.
 func TestChargeOfLockedTable(t *testing.T) {
 	url := server.Database(t)
@@ -280,7 +258,13 @@ func TestChargeOfLockedTable(t *testing.T) {
 		if !errors.Is(err, petcat.ErrAccountHeld) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", lock, err, want)
 		}
+		if _, err := s.Charge(t.Context(), oneCharge(2)); strings.Contains(lock, "'{1}'") && err != nil {
+			t.Errorf("another account: %v", err)
+		}
 		pgtest.Execute(t, conn, `ROLLBACK`)
+		if _, err := s.Charge(t.Context(), oneCharge(1)); err != nil {
+			t.Errorf("%s, after the lock: %v", lock, err)
+		}
 	}
 }
 
