@@ -80,14 +80,8 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *stubService) imports(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, errs strings.Builder
 	environ := []string{"PETCAT_API_KEY=pck_live_x", "PETCAT_URL=" + s.url}
-	code = run(
-		ctx,
-		append([]string{"category", "import"}, args...),
-		environ,
-		strings.NewReader("name\nhamster\n"),
-		&out,
-		&errs,
-	)
+	args = append([]string{"category", "import"}, args...)
+	code = run(ctx, args, environ, strings.NewReader("name\nhamster\n"), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -115,81 +109,38 @@ func TestImport(t *testing.T) {
 			cancel()
 		}
 	}
-	s.wantImport(
-		ctx,
-		t,
-		exitInterrupted,
-		`.*: \d+ rows created, 0 existed already, 1 rejected`,
-		bad+`petcat: interrupted; \d+ rows were sent; `+again+"\n",
-		file,
-	)
+	s.wantImport(ctx, t, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 rejected`,
+		bad+`petcat: interrupted; \d+ rows were sent; `+again+"\n", file)
 
 	s.list, s.quota = s.list[:10], 21
+	daily := again + `; if you run it every day, it finishes on \d{4}-\d\d-\d\d` + "\n"
 	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 rejected",
-		bad+`petcat: .* 429 daily_quota_exceeded.*; `+again+`; if you run it every day, it finishes on \d{4}-\d\d-\d\d`+"\n", file)
+		bad+`petcat: .* 429 daily_quota_exceeded.*; `+daily, file)
 
 	s.quota, s.age = 1000, "0" // some proxies send it
-	rejected := "petcat: 1 row of " + file + " rejected; correct the file and run the command again\n"
-	s.wantImport(t.Context(), t, exitData, ".*: 59 rows created, 31 existed already, 1 rejected", bad+rejected, file)
-	s.wantImport(t.Context(), t, exitData, ".*: 0 rows created, 90 existed already, 1 rejected", bad+rejected, file)
+	rejected := bad + "petcat: 1 row of " + file + " rejected; correct the file and run the command again\n"
+	for _, out := range []string{"59 rows created, 31", "0 rows created, 90"} {
+		s.wantImport(t.Context(), t, exitData, ".*: "+out+" existed already, 1 rejected", rejected, file)
+	}
+	s.wantImport(t.Context(), t, exitData, ".*: 0 rows would be created, 90 existed already, 1 rejected",
+		rejected, file, "--dry-run")
 
-	s.wantImport(
-		t.Context(),
-		t,
-		exitData,
-		".*: 0 rows would be created, 90 existed already, 1 rejected",
-		bad+rejected,
-		file,
-		"--dry-run",
-	)
+	input := []string{"-", "--format", "csv"} // one row
+	dry := append(input, "--dry-run")
 	s.quota = 20
-	s.wantImport(
-		t.Context(),
-		t,
-		exitDone,
-		`-: 1 row would be created, 0 existed already, 0 rejected\.`,
-		"",
-		"-",
-		"--format",
-		"csv",
-		"--dry-run",
-	)
+	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, 0 existed already, 0 rejected\.`, "", dry...)
 	s.quota = 0
-	s.wantImport(
-		t.Context(),
-		t,
-		exitDone,
+	s.wantImport(t.Context(), t, exitDone,
 		`-: 1 row would be created, .* With the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`,
-		"",
-		"-",
-		"--format",
-		"csv",
-		"--dry-run",
-		"--allow-duplicates",
-	)
+		"", append(dry, "--allow-duplicates")...)
 	s.quota = 1000
-	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 rejected", "", "-", "--format", "csv")
-	s.wantImport(
-		t.Context(),
-		t,
-		exitDone,
-		`(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+"existing": 0,\s+"rejected": \[\]`,
-		"",
-		"-",
-		"--format",
-		"csv",
-		"--allow-duplicates",
-		"--json",
-	)
+	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 rejected", "", input...)
+	const document = `(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+` +
+		`"existing": 0,\s+"rejected": \[\]`
+	s.wantImport(t.Context(), t, exitDone, document, "", append(input, "--allow-duplicates", "--json")...)
 	s.age = "3"
-	s.wantImport(
-		t.Context(),
-		t,
-		exitTryLater,
-		"$",
-		"petcat: nothing was sent: .*; wait until the database is back; "+again+"\n",
-		file,
-	)
+	s.wantImport(t.Context(), t, exitTryLater, "$",
+		"petcat: nothing was sent: .*; wait until the database is back; "+again+"\n", file)
 	if len(s.list) != 92 {
 		t.Errorf("%d categories", len(s.list))
 	}

@@ -241,7 +241,8 @@ func TestChargeLocks(t *testing.T) {
 	}
 }
 
-// TestChargeOfLockedTable: the error names a lock of another session.
+// TestChargeOfLockedTable: the error names a lock of another session. While an account is locked, only its
+// charges fail.
 func TestChargeOfLockedTable(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
@@ -262,9 +263,9 @@ func TestChargeOfLockedTable(t *testing.T) {
 			t.Errorf("another account: %v", err)
 		}
 		pgtest.Execute(t, conn, `ROLLBACK`)
-		if _, err := s.Charge(t.Context(), oneCharge(1)); err != nil {
-			t.Errorf("%s, after the lock: %v", lock, err)
-		}
+	}
+	if counts, err := s.Charge(t.Context(), oneCharge(1)); err != nil || counts[0].MinuteUsed != 1 {
+		t.Errorf("after the locks: %+v, %v; want the first charge", counts, err)
 	}
 }
 

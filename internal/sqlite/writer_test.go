@@ -74,29 +74,6 @@ func TestRecoveryFromFullDisk(t *testing.T) {
 	}
 }
 
-func TestRecoveryFromLockedDatabase(t *testing.T) {
-	dir := t.TempDir()
-	s := openAt(t, dir, Options{})
-	defer closeNow(t, s)
-	shorten := func(*store.Tx) error { s.writer.tries = 1; return nil }
-	if err := s.Change(t.Context(), "shorten the timeout", shorten); err != nil {
-		t.Fatal(err)
-	}
-	other := open(filepath.Join(dir, database), "rw", 1)
-	defer func() { _ = other.Close() }()
-	tx, err := other.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = tryCreate(t.Context(), t, s, "during", "")
-	wantUnavailable(t, err)
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	create(t, s, "after")
-	wantNames(t, s, "after")
-}
-
 // TestLockedDatabaseFailsOnce: while another process holds the lock, only the first caller waits for it;
 // the callers behind it try once each. After the lock, the next ones wait again.
 func TestLockedDatabaseFailsOnce(t *testing.T) {
