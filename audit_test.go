@@ -58,7 +58,8 @@ func TestParseAuditHead(t *testing.T) {
 	digits := fmt.Sprintf("%x", want.Hash)
 	for s, valid := range map[string]bool{
 		want.String(): true, "12:" + strings.ToUpper(digits): true,
-		"": false, "12": false, "12:": false, ":" + digits: false, digits: false, "-12:" + digits: false, "9223372036854775808:" + digits: false,
+		"": false, "12": false, "12:": false, ":" + digits: false, digits: false,
+		"-12:" + digits: false, "9223372036854775808:" + digits: false,
 		"12:" + digits[1:]: false, "12:" + digits + "00": false, "12:" + digits[1:] + "g": false,
 		"12:" + digits + ":": false, " 12:" + digits: false,
 	} {

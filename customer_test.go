@@ -9,7 +9,8 @@ import (
 
 func TestCheckCustomerKeys(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[int64]petcat.Code{0: "", 99: "", 100: petcat.CodeInvalidField, 5_000: petcat.CodeInvalidField} {
+	const invalid = petcat.CodeInvalidField
+	for n, want := range map[int64]petcat.Code{0: "", 99: "", 100: invalid, 5_000: invalid} {
 		if got := petcat.CodeOf(petcat.CheckCustomerKeys(n)); got != want {
 			t.Errorf("%d keys: %q, want %q", n, got, want)
 		}

@@ -21,7 +21,10 @@ func eachResponse(t *testing.T, fn func(t *testing.T, operationID, status string
 }
 
 func TestResponseHeaders(t *testing.T) {
-	all := []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy", "X-Request-Id", "Cache-Control"}
+	all := []string{
+		"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+		"RateLimit", "RateLimit-Policy", "X-Request-Id", "Cache-Control",
+	}
 	more := map[string][]string{
 		"304": {"ETag", "Vary"},
 		"401": {"WWW-Authenticate"},

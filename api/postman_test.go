@@ -60,11 +60,15 @@ func TestPostmanIsFromTheYAML(t *testing.T) {
 	document := part{Node: *root.Content[0]}
 	made := collection{
 		Info: map[string]string{
-			"name":        document.Get("info", "title").Value,
-			"description": "Put your API key into the variable api_key of this collection. base_url is the address of the service, with /v1.",
-			"schema":      "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
+			"name": document.Get("info", "title").Value,
+			"description": "Put your API key into the variable api_key of this collection. " +
+				"base_url is the address of the service, with /v1.",
+			"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
 		},
-		Auth:     map[string]any{"type": "bearer", "bearer": []variable{{Key: "token", Value: "{{api_key}}", Type: "string"}}},
+		Auth: map[string]any{
+			"type":   "bearer",
+			"bearer": []variable{{Key: "token", Value: "{{api_key}}", Type: "string"}},
+		},
 		Variable: []variable{{Key: "base_url", Value: document.Get("servers").Items()[0].Get("url").Value}, {Key: "api_key"}},
 	}
 	for _, tag := range document.Get("tags").Items() {
@@ -124,7 +128,8 @@ func postmanRequest(t *testing.T, path, operation part) request {
 			t.Fatal(err)
 		}
 		r.Request.Header = append(r.Request.Header, variable{Key: "Content-Type", Value: media[0].Name})
-		r.Request.Body = map[string]any{"mode": "raw", "raw": raw.String(), "options": map[string]any{"raw": map[string]string{"language": "json"}}}
+		language := map[string]any{"raw": map[string]string{"language": "json"}}
+		r.Request.Body = map[string]any{"mode": "raw", "raw": raw.String(), "options": language}
 	}
 	return r
 }

@@ -14,7 +14,11 @@ func TestWrkRate(t *testing.T) {
 	if rate, err := wrkRate("  93 requests in 1.00s\nRequests/sec:  12345.60\n"); err != nil || rate != 12345.6 {
 		t.Error(rate, err)
 	}
-	for _, wrong := range []string{"", "Requests/sec: 10\n  Non-2xx or 3xx responses: 3\n", "Requests/sec: 10\n  Socket errors: connect 0, read 1, write 0, timeout 0\n"} {
+	for _, wrong := range []string{
+		"",
+		"Requests/sec: 10\n  Non-2xx or 3xx responses: 3\n",
+		"Requests/sec: 10\n  Socket errors: connect 0, read 1, write 0, timeout 0\n",
+	} {
 		if rate, err := wrkRate(wrong); err == nil {
 			t.Errorf("%q: %g", wrong, rate)
 		}
@@ -23,7 +27,8 @@ func TestWrkRate(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var r report
-	r.compare("list", series{unit: "/s", values: []float64{900, 1900, 2000}}, "bare", series{values: []float64{1000, 2000, 4000}}, atLeast(0.95))
+	lists := series{unit: "/s", values: []float64{900, 1900, 2000}}
+	r.compare("list", lists, "bare", series{values: []float64{1000, 2000, 4000}}, atLeast(0.95))
 	r.value("binary", "MB", 25.04, atMost(39))
 	const want = `| what   | measured | yardstick    | ratio | figure        | met |
 | ---    | ---      | ---          | ---   | ---           | --- |

@@ -45,7 +45,8 @@ func TestAccess(t *testing.T) {
 			n.list(k.Key).want(t, http.StatusOK)
 		}
 		_, before := nodes[0].windows(k.Key)
-		petcat(t, place, append([]string{"account", "set-plan", "acme", "--plan"}, limited("500000", "1000000000")...)...)
+		change := append([]string{"account", "set-plan", "acme", "--plan"}, limited("500000", "1000000000")...)
+		petcat(t, place, change...)
 		for _, n := range nodes {
 			eventually(t, "the account has the new quota", func() bool {
 				return n.list(k.Key).number(t, "X-RateLimit-Limit") == 500000

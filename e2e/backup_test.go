@@ -194,7 +194,9 @@ func TestScheduledBackups(t *testing.T) {
 		}
 		eventually(t, "there is a backup", func() bool { return len(backups()) > 0 })
 		first := backups()[0]
-		eventually(t, "two later backups replace it", func() bool { return !slices.Contains(backups(), first) && len(backups()) == 2 })
+		eventually(t, "two later backups replace it", func() bool {
+			return !slices.Contains(backups(), first) && len(backups()) == 2
+		})
 		n.stop()
 		for _, file := range backups() {
 			petcat(t, place, "verify", file)

@@ -47,7 +47,8 @@ func TestClient(t *testing.T) {
 				return
 			}
 			for i := range each {
-				created, _, err := c.Categories.Create(t.Context(), client.NewCategory{Name: fmt.Sprintf("writer %d, category %d", w, i)})
+				name := fmt.Sprintf("writer %d, category %d", w, i)
+				created, _, err := c.Categories.Create(t.Context(), client.NewCategory{Name: name})
 				if err != nil {
 					t.Error(err)
 					return
@@ -57,7 +58,9 @@ func TestClient(t *testing.T) {
 		})
 	}()
 	for kill := range kills {
-		eventually(t, "there are more categories", func() bool { return known.size() > (kill+1)*writers*each/(kills+2) })
+		eventually(t, "there are more categories", func() bool {
+			return known.size() > (kill+1)*writers*each/(kills+2)
+		})
 		n.kill()
 		n = serve(t, place)
 		front.behind.Store(n)

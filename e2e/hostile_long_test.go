@@ -52,7 +52,8 @@ func floods() []flood {
 	query := "/account/sign-in?" + names(1900, func(name string) string { return name + "&" })
 	unfinished := h2Frame(0, 0, 1, strings.Repeat("x", 1_000_000))[:900_000]
 	wrong := strings.Replace(list, "KEY", "pck_live_wrong", 1)
-	unknown := strings.Replace(strings.TrimSuffix(list, "\r\n"), "KEY", "UNKNOWN", 1) + "X-Forwarded-For: NETWORK\r\n\r\n"
+	unknown := strings.Replace(strings.TrimSuffix(list, "\r\n"), "KEY", "UNKNOWN", 1)
+	unknown += "X-Forwarded-For: NETWORK\r\n\r\n"
 	cancelled := h2Requests(1000, "/openapi.json", "", true)
 	return []flood{
 		{name: "silent"},
@@ -70,7 +71,7 @@ func floods() []flood {
 		{name: "HTTP/2 tiny headers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", headers, false)},
 		{name: "entity tags", say: strings.Repeat(conditional, 16), reads: true},
 		{name: "forms", say: post},
-		{name: "forms with the cookie's name", say: strings.Replace(post, "\r\n\r\n", "\r\nCookie: COOKIE=x\r\n\r\n", 1)},
+		{name: "forms with a cookie", say: strings.Replace(post, "\r\n\r\n", "\r\nCookie: COOKIE=x\r\n\r\n", 1)},
 		{name: "unknown sessions", say: strings.Repeat(session, 50), reads: true},
 		{name: "unknown keys from a /48", say: strings.Repeat(unknown, 50), reads: true},
 		{name: "HTTP/2 queries", protocol: "h2", say: h2Hello(0) + h2Requests(8, query, "", false)},

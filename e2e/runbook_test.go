@@ -60,7 +60,9 @@ func newMachine(t *testing.T) *machine {
 	petcat(t, data, "init")
 	petcat(t, data, "operator", "create", "ada", "--role", "admin")
 	m.start(t)
-	eventually(t, "the nightly backup exists", func() bool { return strings.Contains(m.log.String(), "scheduled backup finished") })
+	eventually(t, "the nightly backup exists", func() bool {
+		return strings.Contains(m.log.String(), "scheduled backup finished")
+	})
 	return m
 }
 

@@ -82,7 +82,8 @@ func TestSoak(t *testing.T) {
 			"process_open_fds":              10,
 			"go_goroutines":                 20,
 		} {
-			all = append(all, &series{name: name + " " + metric, slack: slack, read: func() float64 { return n.metric(metric) }})
+			read := func() float64 { return n.metric(metric) }
+			all = append(all, &series{name: name + " " + metric, slack: slack, read: read})
 		}
 	}
 	wal := func() float64 { return single.metric("petcat_store_wal_bytes") }

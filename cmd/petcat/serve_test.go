@@ -50,14 +50,16 @@ func TestDevKeyIsKept(t *testing.T) {
 
 // TestDevEnds: petcat dev ends with an error if it cannot keep or show the key.
 func TestDevEnds(t *testing.T) {
+	unreadable := func(file string) error { return os.Mkdir(file, 0o700) }
+	unwritable := func(file string) error { return os.Symlink("absent/file", file) }
 	for _, tt := range []struct {
 		name    string
 		prepare func(file string) error // the file of the key
 		stdout  io.Writer
 		want    string
 	}{
-		{"the file cannot be read", func(file string) error { return os.Mkdir(file, 0o700) }, io.Discard, "the key of the account dev cannot be read"},
-		{"the file cannot be written", func(file string) error { return os.Symlink("absent/file", file) }, io.Discard, "dev-key"},
+		{"the file cannot be read", unreadable, io.Discard, "the key of the account dev cannot be read"},
+		{"the file cannot be written", unwritable, io.Discard, "dev-key"},
 		{"the key cannot be shown", func(string) error { return nil }, brokenPipe{}, errBrokenPipe.Error()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,7 +97,7 @@ func TestHealth(t *testing.T) {
 	}{
 		{"ready", 200, `{"status":"ready"}`, io.Discard, exitDone, ""},
 		{"degraded", 200, `{"status":"degraded","checks":{"store":"slow"}}`, io.Discard, exitDone, ""},
-		{"draining", 503, `{"status":"draining"}`, io.Discard, exitFailed, "the node is draining; do not send it requests"},
+		{"draining", 503, `{"status":"draining"}`, io.Discard, exitFailed, "draining; do not send it requests"},
 		{"another program", 200, `{}`, io.Discard, exitFailed, "is not petcat's admin listener"},
 		{"another program that sends text", 200, `ok`, io.Discard, exitFailed, "is not petcat's admin listener"},
 		{"nobody reads", 200, `{"status":"ready"}`, brokenPipe{}, exitFailed, errBrokenPipe.Error()},
@@ -111,7 +113,7 @@ func TestHealth(t *testing.T) {
 				var stderr strings.Builder
 				code := run(t.Context(), args, nil, strings.NewReader(""), tt.stdout, &stderr)
 				if code != tt.code || !strings.Contains(stderr.String(), tt.want) {
-					t.Errorf("%q: got the exit code %d, want %d and %q: %s", args, code, tt.code, tt.want, stderr.String())
+					t.Errorf("%q: exit code %d, want %d and %q: %s", args, code, tt.code, tt.want, stderr.String())
 				}
 			}
 		})

@@ -27,6 +27,7 @@ func TestClient(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
+	const forwarded = "X-Forwarded-For"
 	for _, c := range []struct {
 		name    string
 		proxies *clientnet.Proxies
@@ -36,14 +37,14 @@ func TestClient(t *testing.T) {
 	}{
 		{"no proxies", nil, proxy, []string{"X-Forwarded-For", "192.0.2.1"}, "127.0.0.1"},
 		{"not a proxy", proxies, "192.0.2.9:1234", []string{"X-Forwarded-For", "192.0.2.1"}, "192.0.2.9"},
-		{"the last that is not a proxy", proxies, proxy, []string{"X-Forwarded-For", "192.0.2.1, 192.0.2.2,10.1.2.3"}, "192.0.2.2"},
-		{"in two lines", proxies, proxy, []string{"X-Forwarded-For", "192.0.2.1", "X-Forwarded-For", "10.1.2.3"}, "192.0.2.1"},
+		{"the last that is no proxy", proxies, proxy, []string{forwarded, "192.0.2.1, 192.0.2.2,10.1.2.3"}, "192.0.2.2"},
+		{"in two lines", proxies, proxy, []string{forwarded, "192.0.2.1", forwarded, "10.1.2.3"}, "192.0.2.1"},
 		{"proxies alone", proxies, proxy, []string{"X-Forwarded-For", "10.1.2.3"}, "10.1.2.3"},
-		{"IPv4 within IPv6", proxies, "[::ffff:127.0.0.1]:1234", []string{"X-Forwarded-For", "::ffff:192.0.2.1"}, "192.0.2.1"},
+		{"IPv4 in IPv6", proxies, "[::ffff:127.0.0.1]:1234", []string{forwarded, "::ffff:192.0.2.1"}, "192.0.2.1"},
 		{"a zone", proxies, proxy, []string{"X-Forwarded-For", "fe80::1%eth0"}, "fe80::1"},
 		{"a Unix socket", proxies, "@", []string{"X-Forwarded-For", "192.0.2.1"}, "::"},
 		{"a port", proxies, proxy, []string{"X-Forwarded-For", "198.51.100.9:1234"}, "198.51.100.9"},
-		{"a port behind a proxy's", proxies, proxy, []string{"X-Forwarded-For", "198.51.100.9:1, 10.1.2.3:2"}, "198.51.100.9"},
+		{"a port behind another", proxies, proxy, []string{forwarded, "198.51.100.9:1, 10.1.2.3:2"}, "198.51.100.9"},
 		{"IPv6 and a port", proxies, proxy, []string{"X-Forwarded-For", "[2001:db8::1]:99"}, "2001:db8::1"},
 		{"brackets", proxies, proxy, []string{"X-Forwarded-For", "[2001:db8::1]"}, "2001:db8::1"},
 		{"quotes", proxies, proxy, []string{"X-Forwarded-For", `"[2001:db8::1]:99"`}, "2001:db8::1"},

@@ -233,7 +233,11 @@ func TestService(t *testing.T) {
 	}{
 		{"", []string{"PETCAT_API_KEY=k"}, DefaultServiceURL},
 		{"", []string{"PETCAT_URL=https://a.example ", "PETCAT_API_KEY= k\n"}, "https://a.example"},
-		{"https://b.example/petcat/v1/", []string{"PETCAT_URL=https://a.example", "PETCAT_API_KEY_FILE=" + file}, "https://b.example/petcat"},
+		{
+			"https://b.example/petcat/v1/",
+			[]string{"PETCAT_URL=https://a.example", "PETCAT_API_KEY_FILE=" + file},
+			"https://b.example/petcat",
+		},
 	} {
 		s, err := LoadService(c.flag, c.environ)
 		if err != nil || s.URL != c.url || s.Key.Reveal() != "k" {

@@ -31,7 +31,8 @@ func open(t *testing.T, path string) *Dir {
 // wantError checks that err contains a text and is temporary or not.
 func wantError(t *testing.T, err error, text string, temporary bool) {
 	t.Helper()
-	if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || !strings.Contains(e.Message, text) || e.Temporary != temporary {
+	e, ok := errors.AsType[*petcat.UnusableError](err)
+	if !ok || !strings.Contains(e.Message, text) || e.Temporary != temporary {
 		t.Errorf("error %v (%T), want %q, temporary: %t", err, err, text, temporary)
 	}
 }
@@ -155,7 +156,8 @@ func TestRootCreatesNothingForOthers(t *testing.T) {
 
 func TestTemporaryDiskErrors(t *testing.T) {
 	for cause, temporary := range map[syscall.Errno]bool{
-		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EFBIG: true, syscall.EIO: true, syscall.EROFS: false, syscall.EACCES: false,
+		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EFBIG: true,
+		syscall.EIO: true, syscall.EROFS: false, syscall.EACCES: false,
 	} {
 		err := (&Dir{path: "/data"}).unusable(&fs.PathError{Op: "open", Path: "x", Err: cause})
 		wantError(t, err, "the data directory /data cannot be used ("+cause.Error()+"); free space", temporary)

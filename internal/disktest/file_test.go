@@ -55,7 +55,9 @@ func TestDataAfterPowerCut(t *testing.T) {
 		}
 		seen[howMuch(f.data[pageSize:2*pageSize], "2")+" "+howMuch(f.data[2*pageSize:], "3")]++
 	}
-	for _, want := range []string{"none none", "all all", "all none", "none all", "torn none", "none torn", "torn all", "all torn"} {
+	for _, want := range []string{
+		"none none", "all all", "all none", "none all", "torn none", "none torn", "torn all", "all torn",
+	} {
 		if seen[want] == 0 {
 			t.Errorf("no run has %q: %v", want, seen)
 		}

@@ -108,7 +108,8 @@ func TestBan(t *testing.T) {
 			if warned := strings.Contains(string(a.body), "wait for the time in Retry-After"); warned != (i >= 50) {
 				t.Errorf("early retry %d: %s", i, a.body)
 			}
-			if left := map[int]string{99: "2 more early retries ban this key", 100: "the next early retry bans this key"}[i]; left != "" {
+			warned := map[int]string{99: "2 more early retries ban this key", 100: "the next early retry bans this key"}
+			if left := warned[i]; left != "" {
 				wantMessage(t, a, left)
 			}
 		}

@@ -112,7 +112,8 @@ func TestChargeAgainstReference(t *testing.T) {
 				if id := petcat.AccountID(r.IntN(4)); r.IntN(10) == 0 { // a flush
 					hour, n := now/3_600_000_000, r.Int64N(40)
 					c.exec(`INSERT INTO usage VALUES ($2, $1, $3, 0, 0, 0, 0, 0, 0)
-						ON CONFLICT (account_id, hour) DO UPDATE SET requests = usage.requests + $3`, int64(id), hour, n)
+						ON CONFLICT (account_id, hour) DO UPDATE SET requests = usage.requests + $3`,
+						int64(id), hour, n)
 					history[id][hour/24] += n
 				}
 				c.exec(`UPDATE fake.time SET micros = $1`, now)

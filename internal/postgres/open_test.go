@@ -54,9 +54,15 @@ func TestRejectedDatabases(t *testing.T) {
 		want       string
 	}{
 		{"another environment", "", Options{Environment: petcat.Staging}, "belongs to the production environment"},
-		{"another program", "DROP TABLE petcat_schema; DROP TABLE meta, counter", Options{}, "tables of another program"},
+		{
+			"another program", "DROP TABLE petcat_schema; DROP TABLE meta, counter", Options{},
+			"contains tables of another program",
+		},
 		{"read-only", set("default_transaction_read_only = on"), Options{}, "cannot be written"},
-		{"isolation", set("default_transaction_isolation = serializable"), Options{}, "RESET default_transaction_isolation"},
+		{
+			"isolation", set("default_transaction_isolation = serializable"), Options{},
+			"RESET default_transaction_isolation",
+		},
 		{"role of replication", set("session_replication_role = replica"), Options{}, "RESET session_replication_role"},
 		{"bytea_output", set("bytea_output = escape"), Options{}, "RESET bytea_output"},
 		{"backslashes", set("standard_conforming_strings = off"), Options{}, "RESET standard_conforming_strings"},
@@ -207,13 +213,16 @@ func TestRejectedAddresses(t *testing.T) {
 	}{
 		{"no database of that name", strings.Replace(url, "/test", "/nobodys", 1), "has no such database"},
 		{"no user of that name", strings.Replace(url, "user=petcat", "user=nobody", 1), "rejects the login"},
-		{"no server", secret + "127.0.0.1:1/petcat", "127.0.0.1:1/petcat cannot be reached (connect: connection refused)"},
+		{
+			"no server", secret + "127.0.0.1:1/petcat",
+			"127.0.0.1:1/petcat cannot be reached (connect: connection refused)",
+		},
 		{"another scheme", "mysql://petcat:hunter2@localhost/petcat", form},
 		{"no scheme", "petcat:hunter2@localhost/petcat", form},
 		{"bad port", secret + "localhost:x/petcat", form},
 		{"an unknown sslmode", secret + "localhost/petcat?sslmode=perhaps", "sslmode"},
 		{"another sslmode", secret + "localhost/petcat?sslmode=no-verify", "sslmode"},
-		{"no such file", secret + "localhost/petcat?sslmode=verify-full&sslrootcert=/nowhere/ca.pem", "/nowhere/ca.pem"},
+		{"no such file", secret + "localhost/petcat?sslmode=verify-full&sslrootcert=/nowhere.pem", "/nowhere.pem"},
 		{"a parameter of another driver", url + "&pgbouncer=true", "does not know a parameter of the URL"},
 		{"a schema of another driver", url + "&schema=public", "does not know a parameter of the URL"},
 		{"a parameter without a meaning", url + "&datestyle=perhaps", "rejects the value of a parameter"},
@@ -285,9 +294,10 @@ func TestSettingsOfWrites(t *testing.T) {
 			if _, err := tryCreate(t.Context(), t, s, "Dogs", petcat.IdempotencyKey(key)); err != nil {
 				t.Fatal(err)
 			}
-			err := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT setting, timeout FROM seen").Scan(&got, &timeout)
+			seen := pgtest.Connect(t, url).QueryRow(t.Context(), "SELECT setting, timeout FROM seen")
+			err := seen.Scan(&got, &timeout)
 			if err != nil || got != want || timeout != "2s" {
-				t.Errorf("with %s: the writer commits with %s and locks for %s, %v; want %s", weaker, got, timeout, err, want)
+				t.Errorf("with %s: a create commits with %s and locks for %s, %v; want %s", weaker, got, timeout, err, want)
 			}
 		}
 		closeNow(t, s)

@@ -466,7 +466,8 @@ func TestLockedAccount(t *testing.T) {
 		began := time.Now()
 		_, err := s.Spend(t.Context(), ratelimit.Charge{Account: 1, Key: 1, Quota: plenty})
 		wantEqual(t, "locked for longer", 1200*time.Millisecond, time.Since(began))
-		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || !strings.Contains(err.Error(), petcat.ErrAccountHeld.Error()) {
+		named := err != nil && strings.Contains(err.Error(), petcat.ErrAccountHeld.Error())
+		if !named || petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 			t.Errorf("locked for longer: got %v, want the cause", err)
 		}
 		wantEqual(t, "counted as failed", 1, s.Failed.Load())

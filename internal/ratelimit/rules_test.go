@@ -154,7 +154,8 @@ func TestWindows(t *testing.T) {
 			wantEqual(t, "the day after rejections", 940, d.Day.Remaining())
 			wantEqual(t, "Retry-After", 42, d.RetryAfter)
 		}
-		wantEqual(t, "another account", 59, s.spend(ratelimit.Charge{Account: 2, Key: 2, Quota: free}).Minute.Remaining())
+		other := ratelimit.Charge{Account: 2, Key: 2, Quota: free}
+		wantEqual(t, "another account", 59, s.spend(other).Minute.Remaining())
 
 		c.Quota.PerMinute = 300
 		wantEqual(t, "a plan change keeps the usage", 239, s.spend(c).Minute.Remaining())
@@ -179,7 +180,8 @@ func TestWindows(t *testing.T) {
 			}
 		}
 		d = s.spend(c)
-		wantEqual(t, "the effective window", ratelimit.WindowState{Limit: 1_000, Used: 1_000, Reset: midnight}, d.Effective)
+		spent := ratelimit.WindowState{Limit: 1_000, Used: 1_000, Reset: midnight}
+		wantEqual(t, "the effective window", spent, d.Effective)
 		toMidnight := midnight - s.clock.Read().Time().Unix()
 		if d.RetryAfter < toMidnight || d.RetryAfter > toMidnight+61 {
 			t.Errorf("Retry-After is %d, with %d s to midnight", d.RetryAfter, toMidnight)

@@ -40,7 +40,12 @@ func TestLinks(t *testing.T) {
 	if len(named) < 5 {
 		t.Fatalf("the page has only %d links", len(named))
 	}
-	elsewhere := map[string]bool{"/openapi.json": true, "/openapi.yaml": true, "/postman.json": true, "/llms.txt": true} // served by others
+	elsewhere := map[string]bool{ // served by others
+		"/openapi.json": true,
+		"/openapi.yaml": true,
+		"/postman.json": true,
+		"/llms.txt":     true,
+	}
 	for _, m := range named {
 		path, section, _ := strings.Cut(m[1], "#")
 		if path == "/docs" && section != "" && !strings.Contains(html, `id="`+section+`"`) {
@@ -136,7 +141,10 @@ func TestHEADAndSlash(t *testing.T) {
 
 func TestPublicURL(t *testing.T) {
 	pages := Handler("https://pets.example")
-	for path, want := range map[string]string{"/docs": "https://pets.example/v1/categories", "/docs/getting-started": "PETCAT_URL=https://pets.example\n"} {
+	for path, want := range map[string]string{
+		"/docs":                 "https://pets.example/v1/categories",
+		"/docs/getting-started": "PETCAT_URL=https://pets.example\n",
+	} {
 		w := httptest.NewRecorder()
 		pages.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if text := w.Body.String(); !strings.Contains(text, want) || strings.Contains(text, localURL) {

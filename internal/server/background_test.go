@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -88,7 +89,8 @@ func TestLabelChange(t *testing.T) {
 	for _, label := range []string{"web", "web-2", "web"} {
 		s.label = label
 		h.beat(t.Context())
-		series := `petcat_build_info{goversion="` + runtime.Version() + `",node="` + label + `",revision="",version="test"}`
+		series := fmt.Sprintf(`petcat_build_info{goversion="%s",node="%s",revision="",version="test"}`,
+			runtime.Version(), label)
 		if got := metric(t, b.metrics, series); got != 1 {
 			t.Errorf("the metrics do not have the label %s", label)
 		}
@@ -182,7 +184,8 @@ func TestBackupMetrics(t *testing.T) {
 func TestInvalidBackupDir(t *testing.T) {
 	t.Parallel()
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)
-	o.Settings.BackupEvery, o.Settings.BackupKeep, o.Settings.BackupDir = time.Hour, 1, filepath.Join(t.TempDir(), "file")
+	o.Settings.BackupEvery, o.Settings.BackupKeep = time.Hour, 1
+	o.Settings.BackupDir = filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(o.Settings.BackupDir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

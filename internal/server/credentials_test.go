@@ -78,7 +78,8 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 	}
 	cookie := func(to http.Handler, path, name string) func(string) int {
 		return func(credential string) int {
-			return send(to, http.MethodGet, path, "Cookie", pages.CookieName(name, n.Store().Dataset(), false)+"="+credential, "")
+			cookie := pages.CookieName(name, n.Store().Dataset(), false) + "=" + credential
+			return send(to, http.MethodGet, path, "Cookie", cookie, "")
 		}
 	}
 	signIn := func(to http.Handler, path string) func(string) int {

@@ -79,8 +79,12 @@ func testOptions(t *testing.T, data string, log io.Writer) Options {
 	return Options{
 		Settings: config.Settings{
 			MaxCategoriesSize: 64 << 20,
-			Data:              data, Init: true, Listen: "127.0.0.1:0", AdminListen: "127.0.0.1:0", Environment: petcat.Production,
-			ShutdownTimeout: 2 * time.Second,
+			Data:              data,
+			Init:              true,
+			Listen:            "127.0.0.1:0",
+			AdminListen:       "127.0.0.1:0",
+			Environment:       petcat.Production,
+			ShutdownTimeout:   2 * time.Second,
 		},
 		Clock: clock.NewSystem(), Log: l, Version: "test",
 	}

@@ -93,7 +93,8 @@ func TestDiskFailureIsNotReady(t *testing.T) {
 	if err := n.Store().SetSharedText(t.Context(), "test", ""); petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 		t.Fatalf("a write into a moved file: %v", err)
 	}
-	checks := &checks{clock: n.Clock, db: n.data.db, keyring: n.keyring, limiter: n.limiter, state: n.state, log: n.Log.Logger}
+	checks := &checks{clock: n.Clock, db: n.data.db, keyring: n.keyring, limiter: n.limiter}
+	checks.state, checks.log = n.state, n.Log.Logger
 	checks.check(t.Context())
 	r, ready := n.state.readiness()
 	if r.Status != "failed" || ready || !strings.Contains(r.Checks["store"], "nothing can be written") {
@@ -145,7 +146,8 @@ func TestDatabaseOutage(t *testing.T) {
 	database, clock := pgtest.New(t), &jumpingClock{System: clock.NewSystem()}
 	t.Cleanup(database.Resume)
 	n := startTestNode(t, func(o *Options) {
-		o.Settings.Database, o.Settings.MaxStaleness, o.Clock = petcat.NewSecret(database.Database(t)), 30*time.Second, clock
+		o.Settings.Database, o.Settings.MaxStaleness = petcat.NewSecret(database.Database(t)), 30*time.Second
+		o.Clock = clock
 	})
 	key, secret := newKey(t, n.Store())
 	eventually := func(what string, holds func() bool) {

@@ -75,13 +75,15 @@ func TestHTTP2FrameSize(t *testing.T) {
 		NextProtos:         []string{"h2"},
 	}))
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))                                                // only a hang takes longer
-	const settings, data = "\x00\x00\x00\x04\x00\x00\x00\x00\x00", "\x00\x40\x01\x00\x00\x00\x00\x00\x01" // data has 16 KiB and a byte
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // only a hang takes longer
+	const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	const data = "\x00\x40\x01\x00\x00\x00\x00\x00\x01" // of 16 KiB and a byte
 	if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+data); err != nil {
 		t.Fatal(err)
 	}
 	answer := must(io.ReadAll(conn)) // until the server closes the connection
-	if goAway := "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x06"; !strings.Contains(string(answer), goAway) {
+	const goAway = "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x06"
+	if !strings.Contains(string(answer), goAway) {
 		t.Errorf("the answer is %q, want a GOAWAY for the size of the frame", answer)
 	}
 }

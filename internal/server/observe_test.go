@@ -14,7 +14,8 @@ func TestClockOffsetMetric(t *testing.T) {
 	var server pgtest.Shared
 	t.Cleanup(server.Remove)
 	n := startTestNode(t, func(o *Options) {
-		o.Settings.Database, o.Clock = petcat.NewSecret(server.Database(t)), clocktest.NewManual(time.Now().Add(time.Hour))
+		o.Settings.Database = petcat.NewSecret(server.Database(t))
+		o.Clock = clocktest.NewManual(time.Now().Add(time.Hour))
 	})
 	n.awaitMetric(t, "petcat_clock_ahead_of_database_seconds", 3000)
 }

@@ -52,7 +52,9 @@ func TestNoKeyOnTheAPIListener(t *testing.T) {
 		must(petcat.GenerateKey(petcat.Production, rand.Reader)).Secret.Reveal(),
 		must(petcat.GenerateOperatorToken(rand.Reader)).Secret.Reveal(),
 	} {
-		for _, path := range []string{"/v1/categories?key=", "/v1/", "/account/keys/", "/account/?key=", "/docs?key=", "/"} {
+		for _, path := range []string{
+			"/v1/categories?key=", "/v1/", "/account/keys/", "/account/?key=", "/docs?key=", "/",
+		} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path+secret, nil)
 			r.RemoteAddr = "127.0.0.1:1"
 			w := httptest.NewRecorder()

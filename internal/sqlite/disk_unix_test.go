@@ -177,7 +177,7 @@ func diskError(dir string, early bool) error {
 		}
 		unknown := errors.Is(err, petcat.ErrOutcomeUnknown)
 		if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || attempt == 0 && !unknown {
-			return fmt.Errorf("create on a broken disk: %w, want %s and an unknown outcome", err, petcat.CodeServiceUnavailable)
+			return fmt.Errorf("create on a broken disk: %w, want an unknown outcome", err)
 		}
 		select {
 		case <-s.Failed():
@@ -192,7 +192,8 @@ func diskError(dir string, early bool) error {
 		return fmt.Errorf("create after the disk works again: %w", err)
 	}
 	read := 0
-	if err := s.EachCategory(context.Background(), func(petcat.RevisedCategory) error { read++; return nil }); err != nil {
+	count := func(petcat.RevisedCategory) error { read++; return nil }
+	if err := s.EachCategory(context.Background(), count); err != nil {
 		return err
 	}
 	if read != 1 {
@@ -223,9 +224,12 @@ func sizeLimit(dir string) error {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		return err
 	}
-	if err := childCreate(s,
-		"rejected", "k"); petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) || s.Err() != nil || !s.rejected.Load() {
-		return fmt.Errorf("create on a full disk: %w, want %s and no effect", err, petcat.CodeServiceUnavailable)
+	err = childCreate(s, "rejected", "k")
+	if petcat.CodeOf(err) != petcat.CodeServiceUnavailable || errors.Is(err, petcat.ErrOutcomeUnknown) {
+		return fmt.Errorf("create on a full disk: %w, want no effect", err)
+	}
+	if s.Err() != nil || !s.rejected.Load() {
+		return fmt.Errorf("after a create on a full disk: %w", s.Err())
 	}
 	limit.Cur = unix.RLIM_INFINITY
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {

@@ -101,18 +101,23 @@ func execute(t *testing.T, path, query string) {
 
 func TestRejectedFiles(t *testing.T) {
 	const foreign = "is the database of another program"
+	nothing := func(*testing.T, string) {}
 	for _, tt := range []struct {
 		name    string
 		arrange func(t *testing.T, path string)
 		options Options
 		want    string
 	}{
-		{"another environment", func(*testing.T, string) {}, Options{Environment: petcat.Staging}, "belongs to the production environment"},
+		{"another environment", nothing, Options{Environment: petcat.Staging}, "belongs to the production environment"},
 		{"a text file", func(t *testing.T, path string) {
 			write(t, path, bytes.Repeat([]byte("All work and no play. "), 1000))
 		}, Options{}, "is not a database or is damaged"},
-		{"damaged header", func(t *testing.T, path string) { overwrite(t, path, 0, 100) }, Options{}, "is not a database or is damaged"},
-		{"damaged schema", func(t *testing.T, path string) { overwrite(t, path, 100, 3000) }, Options{}, "is not a database or is damaged"},
+		{"damaged header", func(t *testing.T, path string) {
+			overwrite(t, path, 0, 100)
+		}, Options{}, "is not a database or is damaged"},
+		{"damaged schema", func(t *testing.T, path string) {
+			overwrite(t, path, 100, 3000)
+		}, Options{}, "is not a database or is damaged"},
 		{"another program's database", func(t *testing.T, path string) {
 			remove(t, path)
 			execute(t, path, "CREATE TABLE theirs (x)")

@@ -78,19 +78,22 @@ func TestPagesUseIndexes(t *testing.T) {
 			return err
 		}, "SEARCH accounts USING INDEX account_search (<expr>>? AND <expr><?)"},
 		"accounts, the next page": {func() error {
-			_, err := seen.AccountPage(t.Context(), petcat.AccountQuery{After: petcat.AccountCursor{Name: "a", ID: 1}, Limit: 10})
+			next := petcat.AccountQuery{After: petcat.AccountCursor{Name: "a", ID: 1}, Limit: 10}
+			_, err := seen.AccountPage(t.Context(), next)
 			return err
 		}, "SEARCH accounts USING INDEX account_search (<expr>>?)"},
 		"keys": {func() error {
 			_, err := seen.KeyPage(t.Context(), petcat.KeyQuery{Account: 1, Before: 9, Limit: 10})
 			return err
-		}, "SEARCH api_keys USING INDEX api_key_account (account_id=? AND rowid<?)\nCORRELATED SCALAR SUBQUERY 1\nSEARCH key_uses USING INTEGER PRIMARY KEY (rowid=?)"},
+		}, "SEARCH api_keys USING INDEX api_key_account (account_id=? AND rowid<?)\n" +
+			"CORRELATED SCALAR SUBQUERY 1\nSEARCH key_uses USING INTEGER PRIMARY KEY (rowid=?)"},
 		"bans in force of an account": {func() error {
 			_, err := seen.BanPage(t.Context(), petcat.BanQuery{Active: time.Now(), Account: 1, Limit: 10})
 			return err
 		}, "SEARCH bans USING INDEX ban_account (account_id=?)"},
 		"pending plan requests": {func() error {
-			_, err := seen.PlanRequests(t.Context(), petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Limit: 10})
+			pending := petcat.PlanRequestQuery{State: petcat.PlanRequestPending, Limit: 10}
+			_, err := seen.PlanRequests(t.Context(), pending)
 			return err
 		}, "SEARCH r USING INDEX plan_request_state (state=?)\nSEARCH a USING INTEGER PRIMARY KEY (rowid=?)"},
 	} {

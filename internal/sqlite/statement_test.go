@@ -42,7 +42,7 @@ func TestPlans(t *testing.T) {
 		{Table: "counted", In: ") AS counted"}: generated,
 
 		{Table: "audit", In: "WHERE at >= $1 ORDER BY sequence"}: "the newest entries, in the order of the log",
-		{Table: "bans", In: "ends_at > $1 ORDER BY key_id"}:      "the first bans in force by key; the table has those of 30 days",
+		{Table: "bans", In: "ends_at > $1 ORDER BY key_id"}:      "the first bans in force by key, of those of 30 days",
 	})
 }
 

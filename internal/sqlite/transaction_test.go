@@ -21,7 +21,8 @@ import (
 func TestSharedCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var commits []int
-		s := openAt(t, t.TempDir(), Options{CommitObserved: func(n int, _ time.Duration) { commits = append(commits, n) }})
+		observed := func(n int, _ time.Duration) { commits = append(commits, n) }
+		s := openAt(t, t.TempDir(), Options{CommitObserved: observed})
 		defer closeNow(t, s)
 		first, err := s.Begin(t.Context(), store.Work{Doing: "first"})
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 
 func testOrders(t *testing.T, open Open) {
 	t.Run("accounts see their own orders", func(t *testing.T) { testOwnOrders(t, open) })
-	t.Run("the pet must exist", func(t *testing.T) { testOrdersOfNoPet(t, open) })
 	t.Run("pages", func(t *testing.T) { testOrderPages(t, open) })
 }
 
@@ -59,20 +58,6 @@ func testOwnOrders(t *testing.T, open Open) {
 			wantEqual(t, account.String()+"'s orders", want[account], orders)
 		}
 	}
-}
-
-func testOrdersOfNoPet(t *testing.T, open Open) {
-	f := start(t, open)
-	f.stock(t, 1)
-	create := petcat.CreateOrder{Account: 1, IdempotencyKey: "k"}
-	for _, pet := range []petcat.PetID{2, 0, -1, 1 << 60} {
-		create.New = newOrder(t, pet, 1)
-		_, err := f.CreateOrder(t.Context(), create)
-		wantCode(t, err, petcat.CodeInvalidField)
-	}
-	create.New = newOrder(t, 1, 1)
-	created := must(f.CreateOrder(t.Context(), create))
-	wantEqual(t, "the first order", petcat.CreatedOrder{Order: petcat.Order{ID: 1, Pet: 1, Quantity: 1}}, created)
 }
 
 func testOrderPages(t *testing.T, open Open) {

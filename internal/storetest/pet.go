@@ -12,7 +12,6 @@ import (
 
 func testPets(t *testing.T, open Open) {
 	t.Run("names are stored exactly, in the order of creation", func(t *testing.T) { testPetNames(t, open) })
-	t.Run("the category must exist", func(t *testing.T) { testPetsOfNoCategory(t, open) })
 	t.Run("an account cannot delete a category of its pets", func(t *testing.T) { testCategoryInUse(t, open) })
 	t.Run("pets of others do not keep a category", func(t *testing.T) { testPetsOfOthers(t, open) })
 	t.Run("deletions", func(t *testing.T) { testPetDeletions(t, open) })
@@ -65,25 +64,6 @@ func testPetNames(t *testing.T, open Open) {
 			wantCode(t, err, petcat.CodeNotFound)
 		}
 	}
-}
-
-func testPetsOfNoCategory(t *testing.T, open Open) {
-	f := start(t, open)
-	there, gone := f.create(t, "Dogs", nil).ID, f.create(t, "Cats", nil).ID
-	if err := f.remove(t, gone); err != nil {
-		t.Fatal(err)
-	}
-	for _, id := range []petcat.CategoryID{gone, gone + 1, 0, -1, 1 << 60} {
-		for _, key := range []petcat.IdempotencyKey{"", "k"} { // a rejected request does not use up its key
-			pet := petcat.CreatePet{Account: 1, New: newPet(t, "Rex", id), IdempotencyKey: key}
-			_, err := f.CreatePet(t.Context(), pet)
-			wantCode(t, err, petcat.CodeInvalidField)
-		}
-	}
-	wantEqual(t, "pets", 0, len(f.pets(t, petcat.PetQuery{Limit: 10})))
-	pet := petcat.CreatePet{Account: 2, New: newPet(t, "Rex", there), IdempotencyKey: "k"}
-	want := petcat.CreatedPet{Pet: petcat.Pet{ID: 1, Name: "Rex", Category: there}}
-	wantEqual(t, "a pet in the category of another account", want, must(f.CreatePet(t.Context(), pet)))
 }
 
 func testCategoryInUse(t *testing.T, open Open) {

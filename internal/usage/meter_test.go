@@ -67,17 +67,20 @@ func TestDone(t *testing.T) {
 		response Response
 		want     petcat.UsageCounts
 	}{
-		"success":  {Response{Account: 7, Key: 1, Status: 200, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
-		"invalid":  {Response{Account: 7, Key: 1, Status: 400, Code: petcat.CodeInvalidField, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
-		"failed":   {Response{Account: 7, Key: 1, Status: 503, Code: petcat.CodeServiceUnavailable}, petcat.UsageCounts{Failed: 1}},
-		"minute":   {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeRateLimitExceeded, Bytes: 9}, petcat.UsageCounts{MinuteRejected: 1, Bytes: 9}},
-		"day":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeDailyQuotaExceeded}, petcat.UsageCounts{DayRejected: 1}},
-		"ban":      {Response{Account: 7, Key: 1, Status: 429, Code: petcat.CodeKeyBanned}, petcat.UsageCounts{BanRejected: 1}},
+		"success":  {Response{Status: 200, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
+		"invalid":  {Response{Status: 400, Code: petcat.CodeInvalidField, Bytes: 5}, petcat.UsageCounts{Bytes: 5}},
+		"failed":   {Response{Status: 503, Code: petcat.CodeServiceUnavailable}, petcat.UsageCounts{Failed: 1}},
+		"minute":   {Response{Status: 429, Code: petcat.CodeRateLimitExceeded}, petcat.UsageCounts{MinuteRejected: 1}},
+		"day":      {Response{Status: 429, Code: petcat.CodeDailyQuotaExceeded}, petcat.UsageCounts{DayRejected: 1}},
+		"ban":      {Response{Status: 429, Code: petcat.CodeKeyBanned}, petcat.UsageCounts{BanRejected: 1}},
 		"bad key":  {Response{Status: 401, Code: petcat.CodeInvalidAPIKey}, petcat.UsageCounts{KeyRejected: 1}},
 		"too many": {Response{Status: 429, Code: petcat.CodeTooManyFailedAttempts}, petcat.UsageCounts{KeyRejected: 1}},
 	} {
 		m, s := start(clocktest.NewManual(noon))
 		c.response.At = noon
+		if c.want.KeyRejected == 0 {
+			c.response.Account, c.response.Key = 7, 1
+		}
 		m.Done(c.response)
 		m.Flush(t.Context())
 		if diff := cmp.Diff(c.want, s.total(c.response.Account)); diff != "" {
