@@ -46,82 +46,48 @@ func TestRejection(t *testing.T) {
 		paths    []string
 		want     string
 	}{
-		"console on this machine": {
-			local, here, "localhost:8081", private, "",
-		},
-		"console on this machine by IPv4 address": {
-			local, here, "127.0.0.1:8081", private, "",
-		},
-		"console on this machine by IPv6 address": {
-			local, "[::1]:1", "[::1]:8081", private, "",
-		},
-		"console on this machine by IPv6 address, on the default port": {
-			local, "[::1]:1", "[::1]", private, "",
-		},
+		"console on this machine":                                      {local, here, "localhost:8081", private, ""},
+		"console on this machine by IPv4 address":                      {local, here, "127.0.0.1:8081", private, ""},
+		"console on this machine by IPv6 address":                      {local, "[::1]:1", "[::1]:8081", private, ""},
+		"console on this machine by IPv6 address, on the default port": {local, "[::1]:1", "[::1]", private, ""},
 		"console on this machine by a rebound name": {
 			local, here, "attacker.example:8081", private, needsTLS,
 		},
 		"console on this machine by the name that others use": {
 			public, here, "admin.example.com:8081", private, needsTLS,
 		},
-		"console on this machine by another address": {
-			public, here, "192.0.2.1:8081", private, needsTLS,
-		},
-		"console on this machine without a host": {
-			local, here, "", private, needsTLS,
-		},
-		"console from another machine": {
-			public, elsewhere, "192.0.2.1:8081", private, needsTLS,
-		},
+		"console on this machine by another address": {public, here, "192.0.2.1:8081", private, needsTLS},
+		"console on this machine without a host":     {local, here, "", private, needsTLS},
+		"console from another machine":               {public, elsewhere, "192.0.2.1:8081", private, needsTLS},
 		"console from another machine that claims localhost": {
 			public, elsewhere, "localhost:8081", private, needsTLS,
 		},
 		"console from another machine that claims the proxy's host": {
 			public, elsewhere, "console.example.com", private, needsTLS,
 		},
-		"console from an unknown peer": {
-			local, "@", "localhost:8081", private, needsTLS,
-		},
-		"console through the proxy": {
-			local, here, "Console.example.com", private, "",
-		},
-		"console with TLS by address": {
-			secure, elsewhere, "192.0.2.1:8081", private, "",
-		},
+		"console from an unknown peer": {local, "@", "localhost:8081", private, needsTLS},
+		"console through the proxy":    {local, here, "Console.example.com", private, ""},
+		"console with TLS by address":  {secure, elsewhere, "192.0.2.1:8081", private, ""},
 		"console with TLS by the name of the listener": {
 			secure, elsewhere, "admin.example.com:8081", private, "",
 		},
 		"console with TLS by the name in the certificate": {
 			secure, elsewhere, "node.example.com:8081", private, "",
 		},
-		"console with TLS by the proxy's host": {
-			secure, elsewhere, "console.example.com", private, "",
-		},
+		"console with TLS by the proxy's host": {secure, elsewhere, "console.example.com", private, ""},
 
-		"health without a host": {
-			local, here, "", open, "",
-		},
-		"health on this machine": {
-			local, here, "localhost:8081", open, "",
-		},
-		"health by address": {
-			local, elsewhere, "192.0.2.1:8081", open, "",
-		},
-		"health on this machine by a rebound name": {
-			local, here, "attacker.example:8081", open, needsOwnName,
-		},
+		"health without a host":                    {local, here, "", open, ""},
+		"health on this machine":                   {local, here, "localhost:8081", open, ""},
+		"health by address":                        {local, elsewhere, "192.0.2.1:8081", open, ""},
+		"health on this machine by a rebound name": {local, here, "attacker.example:8081", open, needsOwnName},
 		"health on this machine by a rebound name, without a proxy": {
 			noConsoleURL, here, "attacker.example:8081", open, needsOwnName,
 		},
-		"health through the proxy": {
-			local, here, "console.example.com", open, needsOwnName,
-		},
+		"health through the proxy": {local, here, "console.example.com", open, needsOwnName},
 		"health through the proxy of a public listener": {
 			public, here, "console.example.com", open, needsOwnName,
 		},
-		"health of a public listener by any name": {
-			public, elsewhere, "petcat.internal:8081", open, "",
-		},
+		"health of a public listener by any name": {public, elsewhere, "petcat.internal:8081", open, ""},
 		"health by the name of the listener, which is also the console's": {
 			listenerIsConsole, elsewhere, "admin.example.com:8081", open, "",
 		},
@@ -129,12 +95,8 @@ func TestRejection(t *testing.T) {
 			certificateIsConsole, elsewhere, "node.example.com:8081", open, "",
 		},
 
-		"the root through the proxy": {
-			local, here, "console.example.com", root, "",
-		},
-		"the root by a rebound name": {
-			local, here, "attacker.example:8081", root, needsOwnName,
-		},
+		"the root through the proxy": {local, here, "console.example.com", root, ""},
+		"the root by a rebound name": {local, here, "attacker.example:8081", root, needsOwnName},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gate{settings: c.settings, certificate: &certificate{}}
