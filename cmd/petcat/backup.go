@@ -167,7 +167,9 @@ func (p *program) restoreCommand() *cobra.Command {
 		Long: `Restore a backup of either database into a data directory without a database, or into an
 empty PostgreSQL database. If anything fails, nothing is restored. Stop all servers of the
 target first. A backup in which petcat verify finds faults is rejected. With -, the backup
-is read from stdin.`,
+is read from stdin.
+
+FILE may also be a database that nobody uses, such as one that litestream restored.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 	}
@@ -197,13 +199,41 @@ is read from stdin.`,
 }
 
 // withBackup verifies the backup that the first argument names, and calls do with its path and the
-// findings.
+// findings. Of a database file, it makes a backup first.
 func (c *call) withBackup(do func(path string, i backup.Info, findings []string) error) error {
 	path, done, err := c.openBackup(c.ctx(), c.args[0])
 	if err != nil {
 		return err
 	}
 	defer done()
+	isDatabase, err := sqlite.IsDatabase(path)
+	if err != nil {
+		return err
+	}
+	if isDatabase {
+		return c.withDatabase(path, do)
+	}
+	return c.withVerified(path, do)
+}
+
+// withDatabase is withBackup for a database file.
+func (c *call) withDatabase(path string, do func(string, backup.Info, []string) error) error {
+	temporary, err := datadir.NewTemporary()
+	if err != nil {
+		return err
+	}
+	defer temporary.Discard()
+	findings, err := backup.Convert(c.ctx(), temporary.Name(), path, build().Version, c.now())
+	if err != nil {
+		return backupError(c.args[0], err)
+	}
+	if len(findings) > 0 {
+		return do(path, backup.Info{}, findings)
+	}
+	return c.withVerified(temporary.Name(), do)
+}
+
+func (c *call) withVerified(path string, do func(string, backup.Info, []string) error) error {
 	i, findings, err := backup.Verify(c.ctx(), path)
 	if err != nil {
 		return backupError(c.args[0], err)
@@ -246,7 +276,8 @@ func (p *program) verifyCommand() *cobra.Command {
 		Short: "Check the data, or a backup, for damage",
 		Long: `Check the file, rows, references and audit log of a backup for damage. Without FILE, check
 the data, while the service runs. With -, the backup is read from stdin. If there are
-faults, print one line for each and exit with 1.`,
+faults, print one line for each and exit with 1. FILE may also be a database that nobody
+uses.`,
 	}
 	registerFlags(cmd, "data", "database")
 	completeFiles(cmd)

@@ -60,6 +60,21 @@ func Create(ctx context.Context, path string, from Source, program string, now t
 	return i, sqlite.WithCause(errors.Join(err, f.Close()), path)
 }
 
+// Convert makes a backup of a database file that nobody uses, in an empty file. If the database is
+// damaged, it returns one sentence for each fault, and makes no backup.
+func Convert(ctx context.Context, path, database, program string, now time.Time) (findings []string, err error) {
+	from, err := sqlite.ReadDatabase(ctx, database)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }()
+	if findings, err = from.Integrity(); err != nil || len(findings) > 0 {
+		return findings, err
+	}
+	_, err = Create(ctx, path, from, program, now)
+	return nil, err
+}
+
 // Verify reads all of a backup. It returns one sentence for each fault, and the zero Info if the
 // file is damaged. It returns a [petcat.UnusableError] if the file is not a finished backup of
 // petcat.

@@ -460,3 +460,73 @@ func TestFlippedBits(t *testing.T) {
 		t.Errorf("%d of %d places altered the data", altered, len(places))
 	}
 }
+
+// replicated adds what litestream adds to a database.
+func replicated(t testing.TB, s stored) {
+	t.Helper()
+	must(t, s.Change(t.Context(), "replicate", func(tx *store.Tx) error {
+		_, err := tx.Exec(`
+			CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
+			CREATE TABLE _litestream_lock (id INTEGER);
+			INSERT INTO _litestream_seq VALUES (1, 7)`)
+		return err
+	}))
+}
+
+// TestReplicatedDatabase: backups of a database that litestream replicates have no tables of litestream.
+func TestReplicatedDatabase(t *testing.T) {
+	s := filled(t, 3)
+	without, _ := take(t, s)
+	want, err := dump(t, without)
+	must(t, err)
+	replicated(t, s)
+	path, _ := take(t, s)
+	got, err := dump(t, path)
+	must(t, err)
+	if got != want {
+		t.Errorf("the backup contains %s, want %s", got, want)
+	}
+}
+
+// TestConvert: a backup of a database file is the same as one of the running database.
+func TestConvert(t *testing.T) {
+	dir, err := datadir.Open(t.TempDir(), true)
+	must(t, err)
+	c := clocktest.NewManual(noon)
+	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Clock: c})
+	must(t, err)
+	s := stored{store.New(db, c), db}
+	fill(t, s, 3)
+	replicated(t, s)
+	running, _ := take(t, s)
+	want, err := dump(t, running)
+	must(t, err)
+	database, err := dir.Database()
+	must(t, err)
+
+	_, err = Convert(t.Context(), emptyFile(t).path, database, "test", noon)
+	wantUnusable(t, err, "its last changes are in "+database+"-wal")
+	must(t, db.Close())
+
+	for path, want := range map[string]bool{database: true, running: false, emptyFile(t).path: false} {
+		if is, err := sqlite.IsDatabase(path); err != nil || is != want {
+			t.Errorf("%s is a database: %t, %v", path, is, err)
+		}
+	}
+	path := emptyFile(t).path
+	findings, err := Convert(t.Context(), path, database, "test", noon)
+	must(t, err)
+	got, err := dump(t, path)
+	must(t, err)
+	if got != want || len(findings) > 0 {
+		t.Errorf("the converted database has the faults %q and contains %s, want %s", findings, got, want)
+	}
+
+	damaged, err := os.ReadFile(database)
+	must(t, err)
+	clear(damaged[len(damaged)*3/4:])
+	must(t, os.WriteFile(database, damaged, 0o600))
+	if findings, err := Convert(t.Context(), emptyFile(t).path, database, "test", noon); err != nil || len(findings) == 0 {
+		t.Errorf("a damaged database has the faults %q, %v", findings, err)
+	}
+}

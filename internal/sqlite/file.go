@@ -6,6 +6,8 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -92,11 +94,19 @@ func (f *File) Close() error {
 	return f.db.Close()
 }
 
-// EditFile opens a database file for writing and migrates its schema. No other process may have it
-// open. It has no log and does not sync: the caller syncs the file at the end, or removes it.
+// dropReplication drops the tables that litestream creates in a database that it replicates.
+const dropReplication = `DROP TABLE IF EXISTS _litestream_seq; DROP TABLE IF EXISTS _litestream_lock`
+
+// EditFile opens a copy of a database for writing, migrates its schema, and drops the tables of
+// litestream. No other process may have it open. It has no log and does not sync: the caller syncs the
+// file at the end, or removes it.
 func EditFile(ctx context.Context, path string) (*File, error) {
 	db := open(path, "rw", 1, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
-	return opened(ctx, db, migrate(ctx, db, path, migrations()))
+	err := migrate(ctx, db, path, migrations())
+	if err == nil {
+		_, err = db.ExecContext(ctx, dropReplication)
+	}
+	return opened(ctx, db, err)
 }
 
 // ReadBackup opens a backup, even of a newer version. It returns a [petcat.UnusableError] if the file
@@ -105,6 +115,54 @@ func EditFile(ctx context.Context, path string) (*File, error) {
 func ReadBackup(ctx context.Context, path string) (*File, error) {
 	db := open(path, "immutable", 1, settings(timeout)...)
 	return opened(ctx, db, identifyBackup(ctx, db))
+}
+
+// walAt is the place in a database file of the version of its format; it is walFormat after the database
+// had a write-ahead log.
+const (
+	walAt     = 18
+	walFormat = 2
+)
+
+// IsDatabase reports whether a file is a database that a server used, and not a backup: an unfinished
+// backup never had a log.
+func IsDatabase(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = f.Close() }()
+	var format [1]byte
+	_, err = f.ReadAt(format[:], walAt)
+	if errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return format[0] == walFormat, err
+}
+
+// ReadDatabase opens a database that nobody uses, such as one that litestream restored. It returns a
+// [petcat.UnusableError] if it is not a database of petcat, or if some of its data is in a log.
+func ReadDatabase(ctx context.Context, path string) (*File, error) {
+	if fileSize(path+"-wal") > 0 {
+		return nil, petcat.Unusablef(nil, "its last changes are in %s-wal; stop the programs that use it, "+
+			"and make a backup of its directory with petcat backup --data", path)
+	}
+	db := open(path, "immutable", 1, settings(timeout)...)
+	var id int
+	err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil, id != applicationID:
+		err = petcat.Unusablef(err, "it is not a database of petcat, or its beginning is damaged")
+	}
+	return opened(ctx, db, err)
+}
+
+// Backup copies the database into an empty file.
+func (f *File) Backup(_ context.Context, to store.Copy) error {
+	_, err := f.Exec(copyInto, to.Path())
+	return err
 }
 
 func opened(ctx context.Context, db *sql.DB, err error) (*File, error) {
