@@ -23,6 +23,7 @@ MINUTES  ?= 60
 CONNECTIONS ?= 2000
 CUTS     ?= 100
 FAILOVERS ?= 3
+LOSSES ?= 5
 HOURS    ?= 0.5
 SCHEDULES ?= 100000
 
@@ -175,6 +176,10 @@ powercut: need-go ## Simulate CUTS=100 power cuts of the disk (needs root and FU
 failover: need-go need-postgres ## Kill the leader of a Patroni cluster FAILOVERS=3 times under load
 	@scripts/need "patroni patroni" "etcd etcd-server"
 	PETCAT_FAILOVERS=$(FAILOVERS) $(LONG) ./e2e -run '^TestFailover' -timeout 1h
+
+.PHONY: litestream
+litestream: need-go ## Lose a single node LOSSES=5 times under load, and restore it from litestream's copy (the first run compiles it: minutes)
+	PETCAT_LOSSES=$(LOSSES) $(LONG) ./e2e -run '^TestLitestream' -timeout 1h
 
 .PHONY: soak
 soak: need-go need-postgres ## Use a cluster and a single node with injected faults for HOURS=0.5, and check for leaks
