@@ -247,7 +247,7 @@ func TestLitestream(t *testing.T) {
 		all, lostInAll = kept, lostInAll+len(lost)
 	}
 	t.Logf("%d creates acknowledged, %d lost, the oldest %s before the loss", made, lostInAll, oldest)
-	// litestream looks twice a half second. A busy machine gets more.
+	// The two intervals of litestream are half a second. A busy machine gets more.
 	if oldest > 3*time.Second {
 		t.Errorf("a create of %s before the loss is lost", oldest)
 	}
