@@ -136,6 +136,7 @@ func (l *load) size() int {
 
 // createUntilGone creates categories until a create fails.
 func (l *load) createUntilGone(t *testing.T, client *http.Client, api string, k key, prefix string) {
+	t.Helper()
 	for w := range 4 {
 		l.clients.Go(func() {
 			for i := 0; ; i++ {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/width"
 
 	"github.com/petcat-api/petcat/internal/representation"
 )
@@ -206,16 +206,52 @@ func (p *program) printJSON(v any) error {
 	return err
 }
 
-// printColumns prints rows in aligned columns, and makes their cells printable.
+// gap is the number of spaces between columns.
+const gap = 2
+
+// printColumns prints rows in aligned columns, and makes their cells printable. The last cell of a row
+// may be of any width.
 func (p *program) printColumns(rows [][]string) error {
-	w := tabwriter.NewWriter(&p.printed, 0, 0, 2, ' ', 0)
+	var widths []int // by column
+	for _, row := range rows {
+		for i := range row {
+			row[i] = printable(row[i])
+			if i == len(row)-1 {
+				break
+			}
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], cells(row[i]))
+		}
+	}
+	var b strings.Builder
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = printable(cell)
+			b.WriteString(cell)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-cells(cell)+gap))
+			}
 		}
-		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush returns its error
+		b.WriteByte('\n')
 	}
-	return w.Flush()
+	_, err := p.printed.WriteString(b.String())
+	return err
+}
+
+// cells returns the number of cells that a printable text takes in a terminal: two for a wide East Asian
+// character, none for one that combines with the character before it.
+func cells(text string) (n int) {
+	for _, r := range text {
+		switch kind := width.LookupRune(r).Kind(); {
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		case kind == width.EastAsianWide, kind == width.EastAsianFullwidth:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // say prints one line, and makes it printable.

@@ -37,3 +37,30 @@ func TestTableEscapesControlCharacters(t *testing.T) {
 		t.Errorf("a control character at byte %d of %q", i, out)
 	}
 }
+
+// TestTableAligns: columns are as wide as a terminal shows their texts.
+func TestTableAligns(t *testing.T) {
+	p := new(program)
+	must(t, p.printColumns([][]string{
+		{"ID", "NAME", "COLOR"},
+		{"1", "dog", "black"},
+		{"2", "犬", "black"},       // two cells
+		{"3", "ｶﾞ", "black"},      // two characters of half the width
+		{"4", "e\u0301", "black"}, // é in two characters, one cell
+		{"5", "", "black"},
+		{"6", "a name"},
+	}))
+	want := strings.Join([]string{
+		"ID  NAME  COLOR",
+		"1   dog   black",
+		"2   犬    black",
+		"3   ｶﾞ    black",
+		"4   e\u0301     black",
+		"5         black",
+		"6   a name",
+		"",
+	}, "\n")
+	if got := p.printed.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
