@@ -112,7 +112,7 @@ func TestUnusualSettings(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if found, err := s.FindAccount(t.Context(), account); err != nil || string(found.Name) != account {
+		if found, err := s.FindAccount(t.Context(), account); err != nil || found.Name != account {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 		for range 2 {
