@@ -243,8 +243,8 @@ func TestAll(t *testing.T) {
 
 // TestDo: Do calls any operation.
 func TestDo(t *testing.T) {
-	any := []func(*http.Request) (*http.Response, error){says(200, "any_code")}
-	f := &faults{service: newService(60, 1000), first: any}
+	once := []func(*http.Request) (*http.Response, error){says(200, "any_code")}
+	f := &faults{service: newService(60, 1000), first: once}
 	var out struct{ Code string }
 	res, err := dial(t, f).Do(t.Context(), http.MethodPut, "/anything?q=1", map[string]int{"n": 2}, &out)
 	must(t, err)
