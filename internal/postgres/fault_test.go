@@ -211,6 +211,7 @@ func TestChargesAfterIdleConnectionsWereClosed(t *testing.T) {
 	} {
 		eventually(t, "connections", func() error { return haveConnections(s, defaultPoolSize+more) })
 		closeAll()
+		eventually(t, "the end of the idle connections", func() error { return allHeard(t, s.charges) })
 		var all sync.WaitGroup
 		for range 2 * chargeConnections {
 			all.Go(func() {
@@ -221,6 +222,18 @@ func TestChargesAfterIdleConnectionsWereClosed(t *testing.T) {
 		}
 		all.Wait()
 	}
+}
+
+// allHeard returns an error until something has arrived on each idle connection, such as its end.
+func allHeard(t *testing.T, p pool) (err error) {
+	t.Helper()
+	for _, c := range p.AcquireAllIdle(t.Context()) {
+		if !heard(c.Conn().PgConn().Conn()) {
+			err = errors.New("nothing has arrived")
+		}
+		c.Release()
+	}
+	return err
 }
 
 // unsent is a connection whose next write fails before anything is sent.
