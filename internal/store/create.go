@@ -62,7 +62,7 @@ func (t *Tx) CreateAll(group []*Create) error {
 	if err := t.checkReferences(group); err != nil {
 		return err
 	}
-	var categories, pets, orders, keys [][]any
+	var rows createRows
 	running := make(map[scopedKey]bool)
 	for _, c := range group {
 		k := scopedKey{c.Account, c.Key}
@@ -76,39 +76,57 @@ func (t *Tx) CreateAll(group []*Create) error {
 			c.Outcome = errInProgress()
 			continue
 		}
-		switch n := c.New.(type) {
-		case petcat.NewCategory:
-			if rejected := t.grow(c.bounds, c.Account, c.Limit, n.WithID(0).Stored()); rejected != nil {
-				c.Outcome = rejected
-				continue
-			}
-			row, err := t.newCategory(c, n)
-			if err != nil {
-				return err
-			}
-			categories = append(categories, row)
-		case petcat.NewPet:
-			pets = append(pets, t.newPet(c, n))
-		case petcat.NewOrder:
-			orders = append(orders, t.newOrder(c, n))
-		default:
-			return fmt.Errorf("cannot create a %T", n)
+		if err := t.newRow(c, &rows); err != nil {
+			return err
 		}
-		if c.Key != "" {
-			running[k] = true
-			keys = append(keys, idempotencyRow(c))
+		running[k] = c.Key != "" && c.Outcome == nil
+	}
+	return t.insert(rows)
+}
+
+// createRows are the rows of a group of creates.
+type createRows struct {
+	categories, pets, orders, keys [][]any
+}
+
+// newRow assigns an id to a create, and adds its row and that of its key. The outcome of a category
+// for which there is no room is an error.
+func (t *Tx) newRow(c *Create, rows *createRows) error {
+	switch n := c.New.(type) {
+	case petcat.NewCategory:
+		if rejected := t.grow(c.bounds, c.Account, c.Limit, n.WithID(0).Stored()); rejected != nil {
+			c.Outcome = rejected
+			return nil
 		}
+		row, err := t.newCategory(c, n)
+		if err != nil {
+			return err
+		}
+		rows.categories = append(rows.categories, row)
+	case petcat.NewPet:
+		rows.pets = append(rows.pets, t.newPet(c, n))
+	case petcat.NewOrder:
+		rows.orders = append(rows.orders, t.newOrder(c, n))
+	default:
+		return fmt.Errorf("cannot create a %T", n)
 	}
-	if err := insertMany(t, insertCategory, categories); err != nil {
+	if c.Key != "" {
+		rows.keys = append(rows.keys, idempotencyRow(c))
+	}
+	return nil
+}
+
+func (t *Tx) insert(rows createRows) error {
+	if err := insertMany(t, insertCategory, rows.categories); err != nil {
 		return err
 	}
-	if err := insertMany(t, insertPet, pets); err != nil {
+	if err := insertMany(t, insertPet, rows.pets); err != nil {
 		return err
 	}
-	if err := insertMany(t, insertOrder, orders); err != nil {
+	if err := insertMany(t, insertOrder, rows.orders); err != nil {
 		return err
 	}
-	return insertMany(t, insertIdempotencyKey, keys)
+	return insertMany(t, insertIdempotencyKey, rows.keys)
 }
 
 // checkReferences rejects pets whose category does not exist, and orders whose pet does not exist.
