@@ -144,8 +144,8 @@ func ExampleCategories_Update() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	changed, _, err := c.Categories.Update(ctx, seen.ID,
-		petcat.CategoryChange{Name: petcat.Ptr("dogs")}, petcat.WithIfMatch(seen.ETag))
+	name := "dogs"
+	changed, _, err := c.Categories.Update(ctx, seen.ID, petcat.CategoryChange{Name: &name}, petcat.WithIfMatch(seen.ETag))
 	if errors.Is(err, petcat.CodePreconditionFailed) {
 		fmt.Println("the category has changed")
 		return
