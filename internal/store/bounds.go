@@ -29,7 +29,7 @@ type growth struct {
 // grow adds to what an account stores. It returns a [petcat.Error] with
 // [petcat.CodeStorageLimitReached] if the account cannot store that much. Its limit is zero for an
 // operator. Commands have no bounds.
-func (t *Tx) grow(b *bounds, account petcat.AccountID, limit, added petcat.Storage) *petcat.Error {
+func (t *Tx) grow(b *bounds, account petcat.AccountID, limit, added petcat.Storage) error {
 	if b == nil {
 		return nil
 	}

@@ -93,8 +93,8 @@ func (s *Store) updateCategory(ctx context.Context, u petcat.UpdateCategory) (_ 
 		return before.Category, tx.Commit()
 	}
 	added := after.Stored().Minus(before.Stored())
-	if rejected := tx.grow(s.bounds, u.Account, u.Limit, added); rejected != nil {
-		return petcat.Category{}, rejected
+	if err := tx.grow(s.bounds, u.Account, u.Limit, added); err != nil {
+		return petcat.Category{}, err
 	}
 	if err := tx.replaceCategory(after); err != nil {
 		return petcat.Category{}, err

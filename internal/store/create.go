@@ -94,8 +94,8 @@ type createRows struct {
 func (t *Tx) newRow(c *Create, rows *createRows) error {
 	switch n := c.New.(type) {
 	case petcat.NewCategory:
-		if rejected := t.grow(c.bounds, c.Account, c.Limit, n.WithID(0).Stored()); rejected != nil {
-			c.Outcome = rejected
+		c.Outcome = t.grow(c.bounds, c.Account, c.Limit, n.WithID(0).Stored())
+		if c.Outcome != nil {
 			return nil
 		}
 		row, err := t.newCategory(c, n)
