@@ -94,15 +94,13 @@ type createRows struct {
 func (t *Tx) newRow(c *Create, rows *createRows) error {
 	switch n := c.New.(type) {
 	case petcat.NewCategory:
-		c.Outcome = t.grow(c.bounds, c.Account, c.Limit, n.WithID(0).Stored())
-		if c.Outcome != nil {
-			return nil
+		if c.Outcome = t.grow(c.bounds, c.Account, c.Limit, n.WithID(0).Stored()); c.Outcome == nil {
+			row, err := t.newCategory(c, n)
+			if err != nil {
+				return err
+			}
+			rows.categories = append(rows.categories, row)
 		}
-		row, err := t.newCategory(c, n)
-		if err != nil {
-			return err
-		}
-		rows.categories = append(rows.categories, row)
 	case petcat.NewPet:
 		rows.pets = append(rows.pets, t.newPet(c, n))
 	case petcat.NewOrder:
@@ -110,7 +108,7 @@ func (t *Tx) newRow(c *Create, rows *createRows) error {
 	default:
 		return fmt.Errorf("cannot create a %T", n)
 	}
-	if c.Key != "" {
+	if c.Key != "" && c.Outcome == nil {
 		rows.keys = append(rows.keys, idempotencyRow(c))
 	}
 	return nil
