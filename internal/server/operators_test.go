@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
@@ -19,12 +18,12 @@ type operatorNode struct {
 
 	t     *testing.T
 	token string
-	log   *bytes.Buffer
+	log   *lockedBuffer
 }
 
 func startOperatorNode(t *testing.T) *operatorNode {
 	t.Helper()
-	log := new(bytes.Buffer)
+	log := new(lockedBuffer)
 	o := testOptions(t, filepath.Join(t.TempDir(), "data"), log)
 	n := must(Start(t.Context(), o))
 	t.Cleanup(func() {
