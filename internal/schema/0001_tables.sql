@@ -37,7 +37,6 @@ CREATE TABLE categories (
 ) STRICT;
 CREATE INDEX category_revision ON categories (revision);
 CREATE INDEX category_deleted_at ON categories (deleted_at) WHERE deleted_at IS NOT NULL;
-CREATE INDEX category_account ON categories (account_id, id) WHERE deleted_at IS NULL;
 
 CREATE TABLE idempotency_keys (
 	account_id  INTEGER NOT NULL,

@@ -230,22 +230,25 @@ func (s *Store) purgePets(ctx context.Context, p purge, after petcat.Pet) (last 
 const selectPurgedCategories = `
 	SELECT id FROM categories
 	WHERE account_id = $1 AND deleted_at IS NULL AND id > $2 AND id <= $3
-	ORDER BY id LIMIT $4`
+	ORDER BY id`
 
-// purgeCategories deletes the next categories after an id, as DeleteCategory does. See purgeOrders.
+// purgeCategories deletes the account's categories among the next ids, as DeleteCategory does. It
+// returns the last of these ids, and whether there are more. There is no index by account, because
+// each create would have to maintain it.
 func (s *Store) purgeCategories(ctx context.Context, p purge, after int64) (last int64, more bool, err error) {
+	last = min(after+purgedAtOnce, p.LastCategory)
 	tx, err := s.begin(ctx, Work{Doing: "purge categories"})
 	if err != nil {
 		return 0, false, err
 	}
 	defer tx.End(&err)
-	ids, err := queryRows(tx, scanNumber, selectPurgedCategories, p.account, after, p.LastCategory, purgedAtOnce)
+	ids, err := queryRows(tx, scanNumber, selectPurgedCategories, p.account, after, last)
 	if err != nil {
 		return 0, false, err
 	}
-	for _, last = range ids {
+	for _, id := range ids {
 		gone := petcat.RevisedCategory{
-			Category: petcat.Category{ID: petcat.CategoryID(last)},
+			Category: petcat.Category{ID: petcat.CategoryID(id)},
 			Account:  p.account,
 			Deleted:  true,
 		}
@@ -253,5 +256,5 @@ func (s *Store) purgeCategories(ctx context.Context, p purge, after int64) (last
 			return 0, false, err
 		}
 	}
-	return last, len(ids) == purgedAtOnce, tx.Commit()
+	return last, last < p.LastCategory, tx.Commit()
 }
