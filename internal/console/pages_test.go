@@ -193,6 +193,10 @@ func TestBans(t *testing.T) {
 	p := b.Get("bans").Want(http.StatusOK, "41 early retries", "14 Mar 2027, 12:15", "Next page")
 	p.Lacks("key_51")
 	b.Get("bans?after=key_50").Want(http.StatusOK, "key_51", "First page")
+	newest := b.Get("accounts/acct_1").Want(http.StatusOK)
+	if got := strings.Count(newest.Text, "badge banned"); got != pages.Size {
+		t.Errorf("%d keys on a page of %d banned keys have a badge", got, pages.Size)
+	}
 	b.Get("keys/key_1").Want(http.StatusOK, "banned", "Lift the ban")
 	b.Post("bans/key_1/lift", "from", "key").WantGoesTo("keys/key_1?done=lifted")
 	s.WantAudited("operator ada", "ban.lift", "key_1")

@@ -104,6 +104,15 @@ func (x *Exchange) KeyList(account petcat.AccountID) (KeyList, error) {
 		Bans:  bans,
 		More:  more,
 	}
+	if len(keys) == 0 {
+		return v, nil
+	}
+	// The bans of the keys on this page: there are at most as many, and those of newer keys follow.
+	oldest := keys[len(keys)-1].ID
+	bans, _, err = x.BansInForce(petcat.BanQuery{Account: account, After: oldest - 1})
+	if err != nil {
+		return KeyList{}, err
+	}
 	for _, k := range keys {
 		banned := slices.ContainsFunc(bans, func(b petcat.Ban) bool { return b.Key == k.ID })
 		v.Keys = append(v.Keys, KeyView{Key: k, Banned: banned})
