@@ -245,15 +245,36 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 	r.answered.Store(true)
 	h := answer.Header
 	res := &Response{
-		Status: answer.StatusCode, Header: h, RequestID: h.Get("X-Request-Id"), ETag: h.Get("ETag"),
-		Limits: readLimits(h), Replayed: h.Get("Idempotent-Replayed") == "true",
+		Status:    answer.StatusCode,
+		Header:    h,
+		RequestID: h.Get("X-Request-Id"),
+		ETag:      h.Get("ETag"),
+		Limits:    readLimits(h),
+		Replayed:  h.Get("Idempotent-Replayed") == "true",
 	}
 	r.log(ctx, slog.LevelDebug, "response", slog.Int("status", res.Status), slog.String("request_id", res.RequestID))
-	var failure, rejected *Error
+	var failure *Error
 	unchanged := res.Status == http.StatusNotModified && r.header.Get(headerIfNoneMatch) != ""
 	if res.Status >= http.StatusMultipleChoices && !unchanged {
 		failure = readError(answer, res, r.path)
 	}
+	r.learn(res, failure, pass)
+	if failure != nil {
+		return res, failure
+	}
+	r.answer, err = io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
+	if err != nil {
+		return lost(fmt.Errorf("read the response: %w", err))
+	}
+	if len(r.answer) > maxBody {
+		return lost(errTooLong)
+	}
+	return res, nil
+}
+
+// learn keeps the limits of a response, and tells the gate how it went.
+func (r *call) learn(res *Response, failure *Error, pass *pass) {
+	var rejected *Error
 	if res.Status == http.StatusTooManyRequests {
 		rejected = failure
 	}
@@ -266,17 +287,6 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 		r.limits.Store(&limits)
 	}
 	pass.done(limits, rejected)
-	if failure != nil {
-		return res, failure
-	}
-	r.answer, err = io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
-	if err != nil {
-		return lost(fmt.Errorf("read the response: %w", err))
-	}
-	if len(r.answer) > maxBody {
-		return lost(errTooLong)
-	}
-	return res, nil
 }
 
 // address returns host and port of a URL.

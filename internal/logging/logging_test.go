@@ -191,12 +191,17 @@ func TestAccess(t *testing.T) {
 		line   *logging.Access
 		want   string
 	}{
-		{logging.JSON, access(), `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request","request_id":"0A1B2C3D-7",` +
-			`"method":"POST","path":"/v1/categories","operation":"createCategory","deprecated":true,"status":409,"code":"category_in_use",` +
+		{logging.JSON, access(), `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request",` +
+			`"request_id":"0A1B2C3D-7","method":"POST","path":"/v1/categories",` +
+			`"operation":"createCategory","deprecated":true,"status":409,"code":"category_in_use",` +
 			`"account":"acct_12","key":"key_34","address":"2001:db8::7","duration_us":1234,"bytes":99}`},
-		{logging.Text, access(), `time=2026-03-14T11:00:18.123456Z level=INFO msg=request request_id=0A1B2C3D-7 method=POST path=/v1/categories ` +
-			`operation=createCategory deprecated=true status=409 code=category_in_use account=acct_12 key=key_34 address=2001:db8::7 duration_us=1234 bytes=99`},
-		{logging.JSON, &stranger, `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request","request_id":"1-2","method":"GET","path":"/v1","status":404,"address":"192.0.2.7","duration_us":0,"bytes":0}`},
+		{logging.Text, access(), `time=2026-03-14T11:00:18.123456Z level=INFO msg=request ` +
+			`request_id=0A1B2C3D-7 method=POST path=/v1/categories ` +
+			`operation=createCategory deprecated=true status=409 code=category_in_use ` +
+			`account=acct_12 key=key_34 address=2001:db8::7 duration_us=1234 bytes=99`},
+		{logging.JSON, &stranger, `{"time":"2026-03-14T11:00:18.123456Z","level":"INFO","msg":"request",` +
+			`"request_id":"1-2","method":"GET","path":"/v1","status":404,` +
+			`"address":"192.0.2.7","duration_us":0,"bytes":0}`},
 	} {
 		if diff := cmp.Diff(c.want+"\n", written(c.format, func(l *logging.Log) { l.Access(c.line) })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.format, diff)
