@@ -92,7 +92,7 @@ func HashKey(credential string) KeyHash {
 // everything that cannot be a key of this environment: a wrong format, environment or checksum.
 // It returns an [Error] with [CodeInvalidAPIKey], which never repeats the credential.
 func ParseKey(env Environment, credential string) (KeyHash, error) {
-	const form = "the API key is not valid; send the whole key, as it was shown when it was created"
+	const form = "the API key is not valid; send the complete key, as it was shown when it was created"
 	if len(credential) > MaxCredential {
 		return KeyHash{}, Errorf(CodeInvalidAPIKey, "%s", form)
 	}

@@ -24,7 +24,7 @@ const (
 
 // ErrLinkInvalid is the error for a link that cannot be used, or no longer.
 func ErrLinkInvalid() *Error {
-	return Errorf(CodeNotFound, "this link was used already, has expired, or is not whole; ask for another one")
+	return Errorf(CodeNotFound, "this link is incomplete, expired or already used; ask for a new one")
 }
 
 // ErrNotSignedIn is the error for a browser without a session, or with an expired one.

@@ -113,7 +113,7 @@ func parseBase(serviceURL string) (*url.URL, error) {
 	case serviceURL == "":
 		return nil, errors.New("petcat: the URL of the service is empty; pass it, or set PETCAT_URL")
 	case err != nil, base.Scheme != "http" && base.Scheme != "https", base.Host == "":
-		return nil, errors.New("petcat: the URL of the service must be like https://petcat.example.com/v1")
+		return nil, errors.New("petcat: the service URL must look like https://petcat.example.com/v1")
 	case base.User != nil, base.RawQuery != "", base.Fragment != "":
 		return nil, errors.New(
 			"petcat: the URL of the service must have no user, query or fragment; the API key is the second argument")
@@ -131,7 +131,7 @@ func checkKey(key string) error {
 	case strings.ContainsFunc(key, bad):
 		return errors.New(
 			"petcat: the API key contains white space, quotes or other characters that no key has; " +
-				"was it read with the end of its line?")
+				"did it keep a line break at its end?")
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func TestNew(t *testing.T) {
 		{name: "from the environment", environment: validKey},
 		{name: "no key", url: "https://petcat.test", fails: "set PETCAT_API_KEY"},
 		{name: "key with a line break", url: "https://petcat.test", key: validKey + "\n", fails: "white space"},
-		{name: "no scheme", url: "petcat.test/v1", key: validKey, fails: "must be like https"},
-		{name: "key as the URL", url: validKey, key: "https://petcat.test", fails: "must be like https"},
+		{name: "no scheme", url: "petcat.test/v1", key: validKey, fails: "must look like https"},
+		{name: "key as the URL", url: validKey, key: "https://petcat.test", fails: "must look like https"},
 		{name: "key in the URL", url: "https://" + validKey + "@a.test", key: validKey, fails: "must have no user"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func TestConsole(t *testing.T) {
 	n.create(k.Key, "Ferrets").want(t, http.StatusCreated)
 	ada, bob := n.signIn("ada", "admin"), n.signIn("bob", "viewer")
 	for path, shows := range map[string]string{
-		"/console/":             "Our errors",
+		"/console/":             "Server errors",
 		"/console/accounts":     "acme",
 		"/console/keys/" + k.ID: "acme",
 		"/console/categories":   "Ferrets",

@@ -160,7 +160,7 @@ func listAccounts(c *call) error {
 		return !strings.Contains(strings.ToLower(a.Name), name) || plan != "" && string(a.Plan) != plan
 	})
 	return c.list(records(c, accounts), "id name plan per_minute per_day state created_at",
-		"There are no such accounts; create one with: petcat account create NAME --plan free")
+		"No accounts; create one with: petcat account create NAME --plan free")
 }
 
 func showAccount(c *call, a petcat.Account) error {

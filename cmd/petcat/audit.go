@@ -70,7 +70,7 @@ func listAudit(c *call) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.list(records(c, entries), "sequence at actor action subject detail", "The audit log has no such entries.")
+	return c.list(records(c, entries), "sequence at actor action subject detail", "No matching audit entries.")
 }
 
 func verifyAudit(c *call) error {

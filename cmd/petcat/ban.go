@@ -37,7 +37,7 @@ func listBans(c *call) error {
 	return c.list(
 		records(c, bans),
 		"key account state level started_at ends_at early_retries",
-		"There are no such bans.",
+		"No bans.",
 	)
 }
 

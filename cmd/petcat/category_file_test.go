@@ -53,7 +53,7 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.quota == 0:
 		w.Header().Set("Retry-After", "3600")
 		status, answer = http.StatusTooManyRequests, map[string]string{
-			"code": "daily_quota_exceeded", "message": "all requests of the day are used",
+			"code": "daily_quota_exceeded", "message": "all requests of today are used",
 		}
 	case r.Method == http.MethodPost:
 		s.quota--

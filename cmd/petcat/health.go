@@ -185,7 +185,7 @@ not ready or does not respond within 2 s.`,
 			err = c.show(parts)
 		}
 		if err == nil && !ready {
-			err = fmt.Errorf("the node is %s; do not send it requests", r.Status)
+			err = fmt.Errorf("the node is %s and must not receive requests", r.Status)
 		}
 		return err
 	})

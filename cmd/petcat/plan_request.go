@@ -74,7 +74,7 @@ func listPlanRequests(c *call) error {
 	}
 	return c.list(recordsOf(all, planRequestRecord),
 		"id account account_name plan note state created_at decided_at decided_by",
-		"There are no such plan requests.")
+		"No plan requests.")
 }
 
 func approvePlanRequest(c *call) error {

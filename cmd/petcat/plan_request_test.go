@@ -48,7 +48,7 @@ func TestPlanRequests(t *testing.T) {
 			t.Errorf("petcat %s: %s", command, got)
 		}
 	}
-	const none = "There are no such plan requests."
+	const none = "No plan requests."
 	list(none)
 	requestPlan(t, data, "pro")
 	list("please")

@@ -97,7 +97,7 @@ func TestHealth(t *testing.T) {
 	}{
 		{"ready", 200, `{"status":"ready"}`, io.Discard, exitDone, ""},
 		{"degraded", 200, `{"status":"degraded","checks":{"store":"slow"}}`, io.Discard, exitDone, ""},
-		{"draining", 503, `{"status":"draining"}`, io.Discard, exitFailed, "draining; do not send it requests"},
+		{"draining", 503, `{"status":"draining"}`, io.Discard, exitFailed, "draining and must not receive requests"},
 		{"another program", 200, `{}`, io.Discard, exitFailed, "is not petcat's admin listener"},
 		{"another program that sends text", 200, `ok`, io.Discard, exitFailed, "is not petcat's admin listener"},
 		{"nobody reads", 200, `{"status":"ready"}`, brokenPipe{}, exitFailed, errBrokenPipe.Error()},

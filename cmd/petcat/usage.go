@@ -96,7 +96,7 @@ func (c *call) showTop() error {
 		return err
 	}
 	const columns = "account name requests minute_rejected day_rejected ban_rejected key_rejected failed bytes"
-	return c.list(records(c, top), columns, fmt.Sprintf("There are no such requests from %s to %s.",
+	return c.list(records(c, top), columns, fmt.Sprintf("No matching requests from %s to %s.",
 		timestamp(q.From), timestamp(q.To)))
 }
 

@@ -316,7 +316,7 @@ func TestAudit(t *testing.T) {
 	b.Get("audit?about=shop+6").Want(http.StatusOK, "key.create", "account.create").Lacks("acct_8")
 	b.Get("audit?about=nobody").
 		Want(http.StatusBadRequest, "There is no account", `data-field="about"`).
-		Lacks("account.create", "no such entries")
+		Lacks("account.create", "No matching entries")
 }
 
 // TestVerifyAudit: a check of the audit log shows its head, and an entry that was altered.
@@ -399,8 +399,8 @@ func TestFind(t *testing.T) {
 	b.Post("find", "q", "aC").Want(http.StatusOK, "acct_1", "Acme")
 	b.Post("find", "q", k.Hint).Want(http.StatusOK, "key_1", "backend")
 	b.Post("find", "q", "01JP9").Want(http.StatusOK, "The key was banned", "accounts/acct_1")
-	b.Post("find", "q", "nobody").Want(http.StatusOK, "Nothing was found. Search finds accounts by id")
-	b.Post("find", "q", secret[:30]).Want(http.StatusOK, "Nothing was found").Lacks(secret[:30])
+	b.Post("find", "q", "nobody").Want(http.StatusOK, "No results. Search finds accounts by id")
+	b.Post("find", "q", secret[:30]).Want(http.StatusOK, "No results").Lacks(secret[:30])
 	g, err := petcat.GenerateKey(petcat.Production, rand.Reader)
 	pagetest.Must(t, err)
 	other := g.Secret.Reveal()
@@ -413,7 +413,7 @@ func TestFind(t *testing.T) {
 func TestPlanRequests(t *testing.T) {
 	s := start(t)
 	b := s.admin()
-	b.Get("requests").Want(http.StatusOK, "No request waits for an answer.")
+	b.Get("requests").Want(http.StatusOK, "No pending requests.")
 	for i, plan := range []petcat.Plan{petcat.Pro, petcat.Enterprise, petcat.Business} {
 		a := s.Account(fmt.Sprintf("shop %d", i+1))
 		n, err := petcat.ParseNewPlanRequest(a.ID, string(plan), "we grow")
@@ -647,7 +647,7 @@ func TestOverviewOfSeveralNodes(t *testing.T) {
 	s.admin().Get("").Want(http.StatusOK,
 		"in the last hour, on this node",
 		"requests on all 3 nodes, by the hour",
-		"in force, on all nodes",
+		"active, on all nodes",
 	)
 }
 

@@ -41,7 +41,7 @@ func TestSignIn(t *testing.T) {
 	s.WantAudited("operator ada", "operator.sign_in", "operator ada")
 	b.Get("").Want(http.StatusOK, "Overview", "ada", "admin")
 
-	s.Browser().Post("sign-in", "token", token).Want(http.StatusForbidden, "used already")
+	s.Browser().Post("sign-in", "token", token).Want(http.StatusForbidden, "already used")
 	if log := s.Log.String(); strings.Contains(log, token) || strings.Contains(log, session) {
 		t.Errorf("the log has a secret: %s", log)
 	}
@@ -106,7 +106,7 @@ func TestFailedAttemptsAreBounded(t *testing.T) {
 	}
 	for i := range pages.FailuresPerMinute {
 		wrong := []string{"", "x", strings.Repeat("a", 32)}[i%3]
-		signIn("198.51.100.1, 192.0.2.1", wrong).Want(http.StatusForbidden, "not whole")
+		signIn("198.51.100.1, 192.0.2.1", wrong).Want(http.StatusForbidden, "incomplete")
 	}
 	signIn("192.0.2.1", "x").Want(http.StatusTooManyRequests, "wait a minute")
 	signIn("192.0.2.2", "x").Want(http.StatusForbidden)

@@ -219,7 +219,7 @@ func (s *Server) freshList(e *exchange) (*catalog.Snapshot, error) {
 
 func preconditionFailed() *petcat.Error {
 	return petcat.Errorf(petcat.CodePreconditionFailed,
-		"the current ETag does not meet If-Match or If-None-Match; read the resource again, then decide")
+		"the resource has changed, so If-Match or If-None-Match failed; fetch it again before you retry")
 }
 
 // create handles a POST that creates a resource. save stores the resource. It returns its JSON, and

@@ -95,7 +95,7 @@ func (s *Server) dispatch(e *exchange) error {
 	}
 	if e.caller.ReadOnly && endpoint.Writes() {
 		return petcat.Errorf(petcat.CodeForbidden,
-			"this API key is read-only; use a key that may write, or ask the operator for one")
+			"this API key is read-only; use a key with write access, or ask the operator for one")
 	}
 	if endpoint.Writes() && endpoint.Method != http.MethodPost && e.r.Header["Idempotency-Key"] != nil {
 		// It would be ignored, and the caller would rely on it.

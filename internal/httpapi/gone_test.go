@@ -74,5 +74,5 @@ type awayCreator struct{ httpapi.Store }
 
 func (awayCreator) CreateCategory(context.Context, petcat.CreateCategory) (petcat.CreatedCategory, error) {
 	return petcat.CreatedCategory{}, petcat.Errorf(petcat.CodeServiceUnavailable,
-		"nothing can be stored").WithCause(errors.New("disk on fire"))
+		"the database cannot be written now").WithCause(errors.New("disk on fire"))
 }

@@ -59,7 +59,7 @@ func (s *Server) limitFree(e *exchange, next handler) error {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
-			"an account may ask for its usage %d times a minute; the next minute begins in %s",
+			"an account may read its usage %d times per minute; retry in %s",
 			d.Minute.Limit, wait(d.RetryAfter))
 	}
 	return next(e)
@@ -96,11 +96,11 @@ func rejection(d ratelimit.Decision) error {
 			spent, moment(d.Effective.Reset))
 	case ratelimit.DaySpent:
 		return petcat.Errorf(petcat.CodeDailyQuotaExceeded,
-			"all %d requests of the day are used; the next day begins at %s%s",
+			"all %d requests of today are used; the quota resets at %s%s",
 			d.Day.Limit, moment(d.Day.Reset), warning(d))
 	default:
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
-			"all %d requests of the minute are used; the next minute begins in %s%s",
+			"all %d requests of this minute are used; retry in %s%s",
 			d.Minute.Limit, wait(d.RetryAfter), warning(d))
 	}
 }
@@ -108,14 +108,13 @@ func rejection(d ratelimit.Decision) error {
 // warning returns the number of early retries until a ban as a phrase, or "" if the key is far from
 // a ban.
 func warning(d ratelimit.Decision) string {
-	const wait = "; wait for the time in Retry-After: "
 	switch {
 	case !d.Warn:
 		return ""
 	case d.EarlyRetriesLeft == 0:
-		return wait + "the next early retry bans this key for a while"
+		return "; the next early retry will ban this key"
 	default:
-		return wait + strconv.FormatInt(d.EarlyRetriesLeft+1, 10) + " more early retries ban this key for a while"
+		return "; " + strconv.FormatInt(d.EarlyRetriesLeft+1, 10) + " more early retries will ban this key"
 	}
 }
 

@@ -50,7 +50,7 @@ func TestLimits(t *testing.T) {
 			wantHeader(t, a, "Retry-After", "43") // 42 s, and a little for fast clocks
 			wantHeader(t, a, "Cache-Control", "no-store")
 			wantHeader(t, a, "RateLimit", `"minute";r=0;t=42, "day";r=940;t=43182`)
-			wantMessage(t, a, "60 requests of the minute")
+			wantMessage(t, a, "60 requests of this minute")
 		}
 		other, _ := s.key(account)
 		wantError(t, s.list(withKey(other)), 429, petcat.CodeRateLimitExceeded)
@@ -105,10 +105,10 @@ func TestBan(t *testing.T) {
 		for i := 1; i <= 100; i++ {
 			a := s.list(withKey(key))
 			wantError(t, a, 429, petcat.CodeRateLimitExceeded)
-			if warned := strings.Contains(string(a.body), "wait for the time in Retry-After"); warned != (i >= 50) {
+			if warned := strings.Contains(string(a.body), "will ban this key"); warned != (i >= 50) {
 				t.Errorf("early retry %d: %s", i, a.body)
 			}
-			warned := map[int]string{99: "2 more early retries ban this key", 100: "the next early retry bans this key"}
+			warned := map[int]string{99: "2 more early retries will ban this key", 100: "the next early retry will ban this key"}
 			if left := warned[i]; left != "" {
 				wantMessage(t, a, left)
 			}

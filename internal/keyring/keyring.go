@@ -211,7 +211,7 @@ func (k *Keyring) Identify(credential string, now clock.Reading) (*Caller, error
 	}
 	if caller == nil {
 		return nil, petcat.Errorf(petcat.CodeInvalidAPIKey,
-			"the API key is not valid; send the whole key, as it was shown when it was created").WithCause(ErrUnknown)
+			"the API key is not valid; send the complete key, as it was shown when it was created").WithCause(ErrUnknown)
 	}
 	return caller, state.Err()
 }

@@ -158,7 +158,7 @@ func (a *API) revokeToken(c *call) error {
 func sentToken(c *call) (petcat.TokenHash, error) {
 	values := c.r.Header.Values("Authorization")
 	if len(values) == 0 {
-		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeMissingToken, "send a token of an operator "+
+		return petcat.TokenHash{}, petcat.Errorf(petcat.CodeMissingToken, "send an operator token "+
 			"as Authorization: Bearer <TOKEN>; petcat operator token create makes one")
 	}
 	scheme, credential, _ := strings.Cut(values[0], " ")

@@ -245,7 +245,7 @@ func TestUsageAndRejections(t *testing.T) {
 	b.Get("").Want(http.StatusOK,
 		"7 of 60", "14 Mar 2027, 12:01:00", "7 of 1,000",
 		"14 Mar 2027, 11:53", "is banned until", "101 requests",
-		"The quota of the minute was used up: 60 of 60. Wait until the minute is over",
+		"The minute quota was used up: 60 of 60. Wait until the minute is over",
 		"ask for another plan",
 		"Make your program wait for Retry-After.",
 		"tell us its X-Request-Id", "R3",
@@ -269,12 +269,12 @@ func TestPlanRequests(t *testing.T) {
 	s.WantAudited("customer acct_1", "plan_request.create", "acct_1")
 	b.Get("?done=asked").
 		Want(http.StatusOK, "Your request was sent.", "You asked for the Pro plan", "we grow\n<b>").
-		Lacks("Ask for this plan")
+		Lacks("Request this plan")
 	b.Post("plan", "plan", "business").Want(http.StatusBadRequest, "is waiting for an answer already")
 	_, err := s.Store.DeclinePlanRequest(t.Context(), petcat.By(pagetest.CLI), 1)
 	pagetest.Must(t, err)
 	b.Get("").
-		Want(http.StatusOK, "Your request for the Pro plan was declined on", "Ask for this plan").
+		Want(http.StatusOK, "Your request for the Pro plan was declined on", "Request this plan").
 		Lacks(string(pagetest.CLI))
 	b.Post("plan", "plan", "pro").WantGoesTo("?done=asked")
 	_, err = s.Store.ApprovePlanRequest(t.Context(), petcat.By(pagetest.CLI), petcat.PlanApproval{Request: 2})

@@ -55,7 +55,7 @@ func TestSignIn(t *testing.T) {
 		t.Error("the page may be stored")
 	}
 	for _, sure := range []string{"", "yes"} {
-		s.Browser().Post("sign-in", "token", token, "sure", sure).Want(http.StatusForbidden, "used already")
+		s.Browser().Post("sign-in", "token", token, "sure", sure).Want(http.StatusForbidden, "already used")
 	}
 	if log := s.Log.String(); strings.Contains(log, token) || strings.Contains(log, session) {
 		t.Errorf("the log has a secret: %s", log)
@@ -140,7 +140,7 @@ func TestForms(t *testing.T) {
 	post(plan(12<<10)).Want(http.StatusForbidden, "too long to be kept").Lacks("nnn")
 	post(many).Want(http.StatusForbidden, "too long to be kept").Lacks(`name="a"`)
 	post("plan=pro&other=yes").Want(http.StatusForbidden, `value="pro"`).Lacks(`"other"`)
-	stranger.Post("sign-in", "token", long(1<<10)).Want(http.StatusForbidden, "not whole")
+	stranger.Post("sign-in", "token", long(1<<10)).Want(http.StatusForbidden, "incomplete")
 	stranger.Post("sign-in", "token", long(4<<10)).Want(http.StatusBadRequest, "too long")
 	stranger.Get("sign-in?" + long(4<<10)).Want(http.StatusOK)
 	stranger.Get("sign-in?"+long(4<<10+1)).Want(http.StatusBadRequest, "too long")

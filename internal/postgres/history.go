@@ -138,7 +138,7 @@ func (s *DB) Err() error {
 		return nil
 	}
 	return store.Unavailable(
-		"the database is another one than before, or was restored to an earlier state; start petcat again, so that it reads what is there", s.history.err)
+		"the database was replaced, or restored to an earlier state; restart petcat, so that it loads it again", s.history.err)
 }
 
 // NewestRead implements [store.DB].

@@ -188,7 +188,7 @@ func (s *DB) writeError(err error, doing string) error {
 		err = fmt.Errorf("%w: %w", petcat.ErrOutcomeUnknown, err)
 		return store.Unavailable("writes are unavailable, and this one may have happened; check before you retry", err)
 	case errors.Is(err, errStopped):
-		return store.Unavailable("nothing can be stored at the moment; retry later", err)
+		return store.Unavailable("the database cannot be written now; retry later", err)
 	default:
 		return s.translate(store.SubmitError(err), doing)
 	}
@@ -228,7 +228,7 @@ func (s *DB) Err() error {
 		return nil
 	}
 	return petcat.TemporarilyUnusablef(s.failure,
-		"nothing more can be written to %s (%v); check the disk and start petcat again, which recovers what is there",
+		"%s can no longer be written (%v); check the disk, then restart petcat, which recovers the data",
 		s.path, s.failure)
 }
 

@@ -129,10 +129,10 @@ func callerError(err error, then string) error {
 		return err
 	case errors.Is(err, petcat.ErrOutcomeUnknown):
 		return Unavailable(
-			"nothing can be stored at the moment, and this write may or may not have happened; "+then,
+			"the database cannot be written now, and this change may have been made; "+then,
 			err)
 	default:
-		return Unavailable("nothing can be stored at the moment, and nothing was changed; retry later", err)
+		return Unavailable("the database cannot be written now, and nothing was changed; retry later", err)
 	}
 }
 

@@ -328,7 +328,7 @@ function checkedKey(key: string | undefined): string {
 /** Returns the URL with /v1. Errors do not quote it: it may be the key, passed by mistake. */
 function checkedUrl(text = ""): string {
   const url = /^https?:\/\/[!-~]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
-  if (!url) throw new TypeError("the URL of the service must be like https://petcat.example.com/v1: set PETCAT_URL, or pass baseUrl");
+  if (!url) throw new TypeError("the service URL must look like https://petcat.example.com/v1: set PETCAT_URL, or pass baseUrl");
   if (url.username || url.password || /[?#]/.test(text)) {
     throw new TypeError("the URL of the service must have no user, query or fragment; the key is apiKey");
   }

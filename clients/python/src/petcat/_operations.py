@@ -144,7 +144,7 @@ def _checked_url(url: str) -> str:
     except ValueError:
         parts, valid = urllib.parse.urlsplit(""), None
     if not valid:
-        raise ValueError("the URL of the service must be like https://petcat.example.com/v1: set PETCAT_URL, or pass base_url")
+        raise ValueError("the service URL must look like https://petcat.example.com/v1: set PETCAT_URL, or pass base_url")
     if "@" in parts.netloc or "?" in url or "#" in url:
         raise ValueError("the URL of the service must have no user, query or fragment; the key is api_key")
     path = parts.path.rstrip("/")

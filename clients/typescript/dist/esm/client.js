@@ -232,7 +232,7 @@ function checkedKey(key) {
 function checkedUrl(text = "") {
     const url = /^https?:\/\/[!-~]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
     if (!url)
-        throw new TypeError("the URL of the service must be like https://petcat.example.com/v1: set PETCAT_URL, or pass baseUrl");
+        throw new TypeError("the service URL must look like https://petcat.example.com/v1: set PETCAT_URL, or pass baseUrl");
     if (url.username || url.password || /[?#]/.test(text)) {
         throw new TypeError("the URL of the service must have no user, query or fragment; the key is apiKey");
     }
