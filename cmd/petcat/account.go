@@ -18,42 +18,49 @@ func (p *program) accountCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "account",
 		Short: "Create, list, change, purge and close accounts",
-		Long: `Create, list, change, purge and close accounts, the consumers of the API. Each account has a
-plan, and its keys share its quotas. ACCOUNT is an account's name or id (acct_12).`,
+		Long: `Create, list, change, purge and close accounts, the consumers of the API. Each
+account has a plan, and its keys share its quotas. ACCOUNT is an account's name
+or id (acct_12).`,
 	},
 		p.createAccountCommand(),
 		p.listAccountsCommand(),
 		p.managing(&cobra.Command{
-			Use:   "show ACCOUNT",
-			Short: "Show an account and its keys",
+			Use:     "show ACCOUNT",
+			Short:   "Show an account and its keys",
+			Example: "  petcat account show acme",
 		}, withAccount(showAccount)),
 		p.managing(&cobra.Command{
-			Use:   "rename ACCOUNT NAME",
-			Short: "Rename an account",
+			Use:     "rename ACCOUNT NAME",
+			Short:   "Rename an account",
+			Example: "  petcat account rename acme \"Acme Corp\"",
 		}, withAccount(renameAccount)),
 		p.setPlanCommand(),
 		p.closeAccountCommand(),
 		p.purgeAccountCommand(),
 		p.managing(&cobra.Command{
-			Use:   "link ACCOUNT",
-			Short: "Print a link to the customer's page of an account",
-			Long: `Print a link to the customer's page of an account, which servers with --customer-pages
-serve. The link works once, for 15 minutes. It starts with --public-url, or with the API
-address of a running server.`,
+			Use:     "link ACCOUNT",
+			Short:   "Print a link to the customer's page of an account",
+			Example: "  petcat account link acme --public-url https://api.example.com",
+			Long: `Print a link to the customer's page of an account, which servers with
+--customer-pages serve. The link works once, for 15 minutes. It starts with
+--public-url, or with the API address of a running server.`,
 		}, withAccount(linkAccount), append(listeners(), "public-url")...),
 		p.managing(&cobra.Command{
-			Use:   "sign-out ACCOUNT",
-			Short: "End all sessions of the customer's page of an account",
-			Long: `End all sessions of the customer's page of an account, and its unused links, for example
-because a session may have been stolen. Keys stay valid: see petcat key revoke.`,
+			Use:     "sign-out ACCOUNT",
+			Short:   "End all sessions of the customer's page of an account",
+			Example: "  petcat account sign-out acme",
+			Long: `End all sessions of the customer's page of an account, and its unused links, for
+example because a session may have been stolen. Keys stay valid: see petcat key
+revoke.`,
 		}, withAccount(signOutAccount)),
 		p.managing(&cobra.Command{
-			Use:   "rejections ACCOUNT",
-			Short: "Show recent rejected and failed requests of an account",
-			Long: `Show the requests of an account that got 429 or a status of 500 or more in the last 30
-days: the newest 20 lines, one for each key, operation and code. The request id, the used
-quotas and the end of the rejection belong to the last request. Requests appear within
-two seconds.`,
+			Use:     "rejections ACCOUNT",
+			Short:   "Show recent rejected and failed requests of an account",
+			Example: "  petcat account rejections acme",
+			Long: `Show the requests of an account that got 429 or a status of 500 or more in the
+last 30 days: the newest 20 lines, one for each key, operation and code. The
+request id, the used quotas and the end of the rejection belong to the last
+request. Requests appear within two seconds.`,
 		}, withAccount(listRejections)),
 	)
 }
@@ -71,8 +78,9 @@ func (p *program) createAccountCommand() *cobra.Command {
 
 func (p *program) listAccountsCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
-		Use:   "list",
-		Short: "List the accounts, including closed ones",
+		Use:     "list",
+		Short:   "List the accounts, including closed ones",
+		Example: "  petcat account list --json",
 	}, listAccounts)
 	cmd.Flags().String("name", "", "list only accounts whose name contains this `text`, ignoring case")
 	cmd.Flags().String("plan", "", "list only accounts on this `plan`")
@@ -82,8 +90,9 @@ func (p *program) listAccountsCommand() *cobra.Command {
 
 func (p *program) closeAccountCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
-		Use:   "close ACCOUNT",
-		Short: "Close an account and permanently revoke its keys",
+		Use:     "close ACCOUNT",
+		Short:   "Close an account and permanently revoke its keys",
+		Example: "  petcat account close acme",
 	}, withAccount(closeAccount))
 	cmd.Flags().Bool("purge", false, "also delete its categories, pets and orders, as petcat account purge does")
 	yesFlag(cmd)
@@ -92,12 +101,13 @@ func (p *program) closeAccountCommand() *cobra.Command {
 
 func (p *program) purgeAccountCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
-		Use:   "purge ACCOUNT",
-		Short: "Delete all categories, pets and orders of an account",
-		Long: `Delete all categories, pets and orders that an account, which may be closed, has created
-until now. The deletion runs in small steps, so that servers hardly wait. If it is
-interrupted, run the command again. An open account can create more: close it, or disable
-its keys, first.`,
+		Use:     "purge ACCOUNT",
+		Short:   "Delete all categories, pets and orders of an account",
+		Example: "  petcat account purge acme",
+		Long: `Delete all categories, pets and orders that an account, which may be closed, has
+created until now. The deletion runs in small steps, so that servers hardly
+wait. If it is interrupted, run the command again. An open account can create
+more: close it, or disable its keys, first.`,
 	}, withAccount(purgeAccount))
 	yesFlag(cmd)
 	return cmd
@@ -107,8 +117,8 @@ func (p *program) setPlanCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
 		Use:   "set-plan ACCOUNT [PLAN]",
 		Short: "Change the plan of an account",
-		Long: `Change the plan of an account. Servers apply it within a second, and requests that were
-already counted stay counted. PLAN can also be given as --plan.`,
+		Long: `Change the plan of an account. Servers apply it within a second, and requests
+that were already counted stay counted. PLAN can also be given as --plan.`,
 		Example: `  petcat account set-plan acme pro
   petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
 	}, withAccount(setPlan))

@@ -28,13 +28,14 @@ func (p *program) auditCommand() *cobra.Command {
 	verify := p.managing(&cobra.Command{
 		Use:   "verify",
 		Short: "Check that no audit log entry was changed, removed or moved",
-		Long: `Check the hash chain of the audit log: no entry was changed, removed or moved. Otherwise,
-print the first fault and exit with 1.
+		Long: `Check the hash chain of the audit log: no entry was changed, removed or moved.
+Otherwise, print the first fault and exit with 1.
 
-The chain alone cannot prove that no newest entries are missing, or that it was not
-rebuilt completely. A saved head, the number and hash of the last entry, can: this
-command prints it, and each server logs it at its start and once a day. Save it where
-users with write access to the database cannot change it, and pass it as --head.`,
+The chain alone cannot prove that no newest entries are missing, or that it was
+not rebuilt completely. A saved head, the number and hash of the last entry,
+can: this command prints it, and each server logs it at its start and once a
+day. Save it where users with write access to the database cannot change it, and
+pass it as --head.`,
 		Example: `  petcat audit verify
   petcat audit verify --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 	}, verifyAudit)
@@ -42,8 +43,8 @@ users with write access to the database cannot change it, and pass it as --head.
 	return parent(&cobra.Command{
 		Use:   "audit",
 		Short: "Read and check the audit log",
-		Long: `Read and check the audit log of management changes. Each entry has a hash of itself and of
-the previous entry.`,
+		Long: `Read and check the audit log of management changes. Each entry has a hash of
+itself and of the previous entry.`,
 	}, list, verify)
 }
 

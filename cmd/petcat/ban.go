@@ -9,19 +9,22 @@ import (
 
 func (p *program) banCommand() *cobra.Command {
 	list := p.managing(&cobra.Command{
-		Use:   "list",
-		Short: "List the active bans",
+		Use:     "list",
+		Short:   "List the active bans",
+		Example: "  petcat ban list --all",
 	}, listBans)
 	list.Flags().Bool("all", false,
 		"list the last ban of every key, including ended and lifted ones, which are kept for 30 days")
 	return parent(&cobra.Command{
 		Use:   "ban",
 		Short: "List and lift the bans of keys",
-		Long: `List and lift bans. A key is banned for a time if its client keeps sending requests that
-are rejected. With petcat serve --bans shadow or off, bans are not enforced.`,
+		Long: `List and lift bans. A key is banned for a time if its client keeps sending
+requests that are rejected. With petcat serve --bans shadow or off, bans are not
+enforced.`,
 	}, list, p.managing(&cobra.Command{
-		Use:   "lift KEY_ID",
-		Short: "End the ban of a key now",
+		Use:     "lift KEY_ID",
+		Short:   "End the ban of a key now",
+		Example: "  petcat ban lift key_34",
 	}, liftBan))
 }
 

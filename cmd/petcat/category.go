@@ -20,11 +20,11 @@ import (
 func (p *program) categoryCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "category",
-		Short: "List, create, change, import and export categories through the API",
-		Long: `List, create, change, import and export categories through the API of a running service,
-with an API key and within its limits, like any other client. The key is read from
-PETCAT_API_KEY, or from the file in PETCAT_API_KEY_FILE; the URL from --url or PETCAT_URL.
-No data directory is needed.`,
+		Short: "Read, change, import and export categories through the API",
+		Long: `Read, change, import and export categories through the API of a running
+service, with an API key and within its limits, like any other client. The key
+is read from PETCAT_API_KEY, or from the file in PETCAT_API_KEY_FILE; the URL
+from --url or PETCAT_URL. No data directory is needed.`,
 		Example: `  export PETCAT_API_KEY=pck_live_...
   petcat category create Ferrets --description "Domestic ferrets" --url https://petcat.example.com
   petcat category import categories.csv`,
@@ -136,10 +136,11 @@ func shortened(text string) string {
 
 func (p *program) categoryListCommand() *cobra.Command {
 	return p.calling(&cobra.Command{
-		Use:   "list",
-		Short: "List the categories",
-		Long: `List all categories, with one request. To process the list with other programs, use petcat
-category export.`,
+		Use:     "list",
+		Short:   "List the categories",
+		Example: "  petcat category list",
+		Long: `List all categories, with one request. To process the list with other programs,
+use petcat category export.`,
 	}, func(c *call, api *client.Client) error {
 		categories, _, err := api.Categories.List(c.ctx())
 		if err != nil {
@@ -156,8 +157,9 @@ category export.`,
 
 func (p *program) categoryGetCommand() *cobra.Command {
 	return p.calling(&cobra.Command{
-		Use:   "get ID",
-		Short: "Show a category and its ETag",
+		Use:     "get ID",
+		Short:   "Show a category and its ETag",
+		Example: "  petcat category get 7",
 	}, func(c *call, api *client.Client) error {
 		found, _, err := api.Categories.Get(c.ctx(), c.categoryID())
 		return c.showCategory(found, err)
@@ -168,9 +170,9 @@ func (p *program) categoryCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create a category",
-		Long: `Create a category. Names need not be unique. Repeating the command within 24 hours with
-the same --idempotency-key, name and description returns the same category; without a
-key, each command creates another one.`,
+		Long: `Create a category. Names need not be unique. Repeating the command within 24
+hours with the same --idempotency-key, name and description returns the same
+category; without a key, each command creates another one.`,
 		Example: `  petcat category create Ferrets --description "Domestic ferrets"`,
 	}
 	n := client.NewCategory{}
@@ -193,9 +195,9 @@ func (p *program) categoryUpdateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update ID",
 		Short: "Change the name or the description of a category",
-		Long: `Change the name, the description or both. Only the account that created a category may
-change it. With --if-match, the command fails if the category has changed since petcat
-category get showed that ETag.`,
+		Long: `Change the name, the description or both. Only the account that created a
+category may change it. With --if-match, the command fails if the category has
+changed since petcat category get showed that ETag.`,
 		Example: `  petcat category update 17 --name Ferrets --description ""
   petcat category update 17 --name Ferrets --if-match "$(petcat category get 17 --json | jq -r .etag)"`,
 	}
@@ -228,10 +230,11 @@ category get showed that ETag.`,
 
 func (p *program) categoryDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "delete ID",
-		Short: "Delete a category",
-		Long: `Delete a category. Only the account that created it may delete it, and only while the
-account has no pets of it.`,
+		Use:     "delete ID",
+		Short:   "Delete a category",
+		Example: "  petcat category delete 7",
+		Long: `Delete a category. Only the account that created it may delete it, and only
+while the account has no pets of it.`,
 	}
 	yesFlag(cmd)
 	return p.calling(cmd, deleteCategory)

@@ -38,18 +38,21 @@ func (p *program) categoryImportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Create the missing categories of a file",
-		Long: `Create a category for each row of a CSV, JSON or JSON lines file (with the fields name,
-description and id), except those that exist with the same name and description. So the
-same file creates nothing twice, even days later, and you can interrupt the command and
-run it again. If a row occurs n times, n categories exist afterwards. Do not run two
-imports of one file at the same time.
+		Long: `Create a category for each row of a CSV, JSON or JSON lines file (with the
+fields name, description and id), except those that exist with the same name and
+description. So the same file creates nothing twice, even days later, and you
+can interrupt the command and run it again. If a row occurs n times, n
+categories exist afterwards. Do not run two imports of one file at the same
+time.
 
-Ids are ignored. With --update, a row with an id updates the category with that id; rows
-without an id are handled as above. --dry-run shows the result without changing anything.
+Ids are ignored. With --update, a row with an id updates the category with that
+id; rows without an id are handled as above. --dry-run shows the result without
+changing anything.
 
-Bad rows are reported with their line, and do not stop the import, which obeys the limits
-of the account. Exit codes: 0 every row exists, 65 bad rows or a bad FILE, 75 try again
-later (the daily quota is used up, or the service is unavailable), 130 interrupted.`,
+Bad rows are reported with their line, and do not stop the import, which obeys
+the limits of the account. Exit codes: 0 every row exists, 65 bad rows or a bad
+FILE, 75 try again later (the daily quota is used up, or the service is
+unavailable), 130 interrupted.`,
 		Example: `  petcat category import categories.csv
   zcat categories.jsonl.gz | petcat category import - --format jsonl`,
 	}
@@ -326,10 +329,10 @@ func (p *program) categoryExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [FILE]",
 		Short: "Write all categories into a file, or to stdout",
-		Long: `Write all categories into a CSV, JSON or JSON lines file for petcat category import, or to
-stdout, by default as CSV. FILE appears when it is complete. Every 1,000 categories take
-one request. In CSV, an apostrophe prevents spreadsheets from running a text as a formula;
-an import removes it.`,
+		Long: `Write all categories into a CSV, JSON or JSON lines file for petcat category
+import, or to stdout, by default as CSV. FILE appears when it is complete. Every
+1,000 categories take one request. In CSV, an apostrophe prevents spreadsheets
+from running a text as a formula; an import removes it.`,
 		Example: `  petcat category export categories.csv
   petcat category export --format jsonl | jq -r .name`,
 	}

@@ -155,11 +155,12 @@ func askReadiness(ctx context.Context, settings config.Settings) (r server.Readi
 // without a shell.
 func (p *program) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "health",
-		Short: "Ask the node on this machine whether it is ready",
-		Long: `Check the node that runs on this machine with the same settings. The exit code is 0 if it
-is ready or degraded (it serves requests, but a dependency is unavailable), and 1 if it is
-not ready or does not respond within 2 s.`,
+		Use:     "health",
+		Short:   "Ask the node on this machine whether it is ready",
+		Example: "  petcat health --json",
+		Long: `Check the node that runs on this machine with the same settings. The exit code
+is 0 if it is ready or degraded (it serves requests, but a dependency is
+unavailable), and 1 if it is not ready or does not respond within 2 s.`,
 	}
 	registerFlags(cmd, listeners()...)
 	return p.printing(cmd, func(c *call) error {
@@ -194,11 +195,12 @@ not ready or does not respond within 2 s.`,
 // configCommand shows the settings of serve.
 func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Show the effective settings and the origin of each, with secrets masked",
-		Long: `Show the settings of petcat serve, with secrets masked, and the origin of each: the flag,
-then the environment, then the default. An empty variable counts as unset. A running node
-keeps the settings of its start; --running shows them.`,
+		Use:     "config",
+		Short:   "Show the effective settings and the origin of each",
+		Example: "  petcat config --running",
+		Long: `Show the settings of petcat serve, with secrets masked, and the origin of each:
+the flag, then the environment, then the default. An empty variable counts as
+unset. A running node keeps the settings of its start; --running shows them.`,
 	}
 	registerFlags(cmd)
 	cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine")
@@ -227,11 +229,12 @@ keeps the settings of its start; --running shows them.`,
 
 func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Look for problems on this machine, and show the remedies",
-		Long: `Check the requirements of petcat serve, with the settings of the node that runs here on
-the same data, if there is one. Nothing is changed. Each finding that is not ok names the
-remedy. The exit code is 1 if there is a problem, else 0.`,
+		Use:     "doctor",
+		Short:   "Look for problems on this machine, and show the remedies",
+		Example: "  petcat doctor --data /var/lib/petcat",
+		Long: `Check the requirements of petcat serve, with the settings of the node that runs
+here on the same data, if there is one. Nothing is changed. Each finding that is
+not ok names the remedy. The exit code is 1 if there is a problem, else 0.`,
 	}
 	registerFlags(cmd)
 	return p.printing(cmd, func(c *call) (err error) {

@@ -18,8 +18,8 @@ func (p *program) keyCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create ACCOUNT",
 		Short: "Create an API key and show it once",
-		Long: `Create an API key and show it once. If it cannot be printed, it is revoked, and the exit
-code is 75.`,
+		Long: `Create an API key and show it once. If it cannot be printed, it is revoked, and
+the exit code is 75.`,
 		Example: `  petcat key create acme --label ci --expires 90d
   petcat key create acme --label dashboard --read-only
   petcat key create acme --expires 2027-01-31 --json`,
@@ -29,46 +29,54 @@ code is 75.`,
 	create.Flags().Bool("read-only", false,
 		"reject requests with the key that would change something; cannot be changed later")
 	rotate := p.managing(&cobra.Command{
-		Use:   "rotate KEY_ID",
-		Short: "Replace a key with a new one; both work for a time",
-		Long: `Replace a key with a new one, which is shown only once. Both work until the overlap ends,
-and share the same counts; with --overlap 0, the old key stops working immediately. The
-new key gets the old key's label and lifetime, and is read-only if the old key is. If the
-new key cannot be printed, its secret is lost, and the exit code is 75: rotate the new key
-to get another secret. The old key works until its overlap ends.`,
+		Use:     "rotate KEY_ID",
+		Short:   "Replace a key with a new one; both work for a time",
+		Example: "  petcat key rotate key_34 --overlap 7d",
+		Long: `Replace a key with a new one, which is shown only once. Both work until the
+overlap ends, and share the same counts; with --overlap 0, the old key stops
+working immediately. The new key gets the old key's label and lifetime, and is
+read-only if the old key is. If the new key cannot be printed, its secret is
+lost, and the exit code is 75: rotate the new key to get another secret. The old
+key works until its overlap ends.`,
 	}, rotateKey)
 	rotate.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
 	revoke := p.managing(&cobra.Command{
-		Use:   "revoke KEY_ID",
-		Short: "Permanently revoke a key",
+		Use:     "revoke KEY_ID",
+		Short:   "Permanently revoke a key",
+		Example: "  petcat key revoke key_34",
 	}, revokeKey)
 	yesFlag(revoke)
 	return parent(&cobra.Command{
 		Use:   "key",
-		Short: "Create, list, find, edit, rotate, disable, enable and revoke API keys",
-		Long: `Create, list, find, edit, rotate, disable, enable and revoke API keys. A key is shown once,
-when it is created or rotated; only a hash of it is stored. KEY_ID is its id
-(key_34, or 34), which is not secret. Running servers apply changes within a second.`,
+		Short: "Create, find, edit, rotate, disable and revoke API keys",
+		Long: `Create, find, edit, rotate, disable and revoke API keys. A key is
+shown once, when it is created or rotated; only a hash of it is stored. KEY_ID
+is its id (key_34, or 34), which is not secret. Running servers apply changes
+within a second.`,
 	},
 		create,
 		p.managing(&cobra.Command{
-			Use:   "list [ACCOUNT]",
-			Short: "List the keys of an account, or of all accounts, with their last use",
+			Use:     "list [ACCOUNT]",
+			Short:   "List the keys of an account or of all, with their last use",
+			Example: "  petcat key list acme",
 		}, listKeys),
 		p.managing(&cobra.Command{
-			Use:   "show KEY_ID",
-			Short: "Show a key without its secret",
+			Use:     "show KEY_ID",
+			Short:   "Show a key without its secret",
+			Example: "  petcat key show key_34",
 		}, showKey),
 		p.findKeysCommand(),
 		p.editKeyCommand(),
 		rotate,
 		p.managing(&cobra.Command{
-			Use:   "disable KEY_ID",
-			Short: "Disable a key until it is enabled again",
+			Use:     "disable KEY_ID",
+			Short:   "Disable a key until it is enabled again",
+			Example: "  petcat key disable key_34",
 		}, func(c *call) error { return c.changeKey(petcat.DisableKey) }),
 		p.managing(&cobra.Command{
-			Use:   "enable KEY_ID",
-			Short: "Enable a disabled key",
+			Use:     "enable KEY_ID",
+			Short:   "Enable a disabled key",
+			Example: "  petcat key enable key_34",
 		}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
 		revoke,
 	)
@@ -78,9 +86,10 @@ func (p *program) findKeysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "find [TEXT]",
 		Short: "Find the keys in a leaked text, or with a hint",
-		Long: `Find the keys that a text contains, or that have a hint: the four characters before the
-last six of a key, which petcat key list shows. Without TEXT, the text is read from stdin,
-because other users and the shell's history could see an argument.`,
+		Long: `Find the keys that a text contains, or that have a hint: the four characters
+before the last six of a key, which petcat key list shows. Without TEXT, the
+text is read from stdin, because other users and the shell's history could see
+an argument.`,
 		Example: `  petcat key find < leaked.txt
   petcat key find 7kQz`,
 	}
@@ -92,8 +101,8 @@ func (p *program) editKeyCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
 		Use:   "edit KEY_ID",
 		Short: "Change the label or the expiry of a key",
-		Long: `Change the label or the expiry of a key. A key that has expired works again until its new
-expiry. The overlap of a rotated key can only be shortened.`,
+		Long: `Change the label or the expiry of a key. A key that has expired works again
+until its new expiry. The overlap of a rotated key can only be shortened.`,
 		Example: `  petcat key edit key_3 --label backend
   petcat key edit key_3 --expires 90d
   petcat key edit key_3 --expires never`,

@@ -110,13 +110,14 @@ First steps:
   petcat account create acme --plan free    in another terminal: create an account
   petcat key create acme                    create its API key, which is shown once
 
-Commands that run the service, or that manage accounts, keys and data, use the data
-directory in --data or PETCAT_DATA, ./data by default, or the database in --database or
-PETCAT_DATABASE. A flag overrides its environment variable, which overrides the default;
-petcat config shows the effective settings and the origin of each.
+Commands that run the service, or that manage accounts, keys and data, use the
+data directory in --data or PETCAT_DATA, ./data by default, or the database in
+--database or PETCAT_DATABASE. A flag overrides its environment variable, which
+overrides the default; petcat config shows the effective settings and the origin
+of each.
 
-Exit codes: 0 success, 1 failure, 2 invalid usage, 65 bad rows in a file, 75 try again
-later, 78 invalid configuration, 130 interrupted.`,
+Exit codes: 0 success, 1 failure, 2 invalid usage, 65 bad rows in a file, 75 try
+again later, 78 invalid configuration, 130 interrupted.`,
 		Version:           build().Version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -143,6 +144,7 @@ later, 78 invalid configuration, 130 interrupted.`,
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		parent(completion)
 	}
+	setHelp(root)
 	return root
 }
 
@@ -217,8 +219,9 @@ func build() buildInfo {
 
 func (p *program) versionCommand() *cobra.Command {
 	return p.printing(&cobra.Command{
-		Use:   "version",
-		Short: "Show the version and build of this program",
+		Use:     "version",
+		Short:   "Show the version and build of this program",
+		Example: "  petcat version --json",
 	}, func(c *call) error {
 		b := build()
 		return c.show(record{

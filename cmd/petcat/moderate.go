@@ -11,9 +11,9 @@ func (p *program) moderateCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "moderate",
 		Short: "Change and delete what accounts created",
-		Long: `Change and delete categories and pets of any account. Servers apply the changes within a
-second, and the audit log has them. To delete all that an account created, use petcat
-account purge.`,
+		Long: `Change and delete categories and pets of any account. Servers apply the changes
+within a second, and the audit log has them. To delete all that an account
+created, use petcat account purge.`,
 	},
 		p.moderateCategoryCommand(),
 		p.moderatePetCommand(),
@@ -22,9 +22,10 @@ account purge.`,
 
 func (p *program) moderateCategoryCommand() *cobra.Command {
 	deletion := p.managing(&cobra.Command{
-		Use:   "delete ID",
-		Short: "Delete a category of any account",
-		Long:  `Delete a category of any account. Its pets stay, and keep its id.`,
+		Use:     "delete ID",
+		Short:   "Delete a category of any account",
+		Example: "  petcat moderate category delete 7",
+		Long:    `Delete a category of any account. Its pets stay, and keep its id.`,
 	}, withManagedCategory(deleteManagedCategory))
 	yesFlag(deletion)
 	return parent(&cobra.Command{
@@ -32,8 +33,9 @@ func (p *program) moderateCategoryCommand() *cobra.Command {
 		Short: "Show, change and delete categories of any account",
 	},
 		p.managing(&cobra.Command{
-			Use:   "show ID",
-			Short: "Show a category and its creator",
+			Use:     "show ID",
+			Short:   "Show a category and its creator",
+			Example: "  petcat moderate category show 7",
 		}, withManagedCategory(showManagedCategory)),
 		p.updateManagedCategoryCommand(),
 		deletion,
@@ -115,9 +117,10 @@ func deleteManagedCategory(c *call, k petcat.ManagedCategory) error {
 
 func (p *program) moderatePetCommand() *cobra.Command {
 	deletion := p.managing(&cobra.Command{
-		Use:   "delete PET_ID",
-		Short: "Delete a pet of any account",
-		Long:  `Delete a pet of any account. Orders keep its id.`,
+		Use:     "delete PET_ID",
+		Short:   "Delete a pet of any account",
+		Example: "  petcat moderate pet delete 12",
+		Long:    `Delete a pet of any account. Orders keep its id.`,
 	}, deleteManagedPet)
 	yesFlag(deletion)
 	return parent(&cobra.Command{

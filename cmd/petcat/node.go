@@ -23,26 +23,30 @@ func (p *program) nodeCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "node",
 		Short: "List the running servers, and take them out of rotation",
-		Long: `List the running servers of a deployment, which are called nodes, and take them out of
-rotation. LABEL is a node's --node-name.`,
+		Long: `List the running servers of a deployment, which are called nodes, and take them
+out of rotation. LABEL is a node's --node-name.`,
 	},
 		p.managing(&cobra.Command{
-			Use:   "list",
-			Short: "List the running nodes",
-			Long: `List the running nodes with their version, state and the start of that state. The states are
-those of /readyz: ready, degraded, unavailable, drained, draining (shutting down), starting
-and failed. A node that was killed is listed for up to 15 seconds.`,
+			Use:     "list",
+			Short:   "List the running nodes",
+			Example: "  petcat node list",
+			Long: `List the running nodes with their version, state and the start of that state.
+The states are those of /readyz: ready, degraded, unavailable, drained, draining
+(shutting down), starting and failed. A node that was killed is listed for up to
+15 seconds.`,
 		}, listNodes),
 		drain(&cobra.Command{
-			Use:   "drain LABEL",
-			Short: "Take a node out of rotation",
-			Long: `Take a node out of rotation: within seconds, its /readyz returns 503, so proxies send it no
-more requests. It still serves the requests that it receives. A restart or petcat node
-resume ends this.`,
+			Use:     "drain LABEL",
+			Short:   "Take a node out of rotation",
+			Example: "  petcat node drain petcat-1",
+			Long: `Take a node out of rotation: within seconds, its /readyz returns 503, so proxies
+send it no more requests. It still serves the requests that it receives. A
+restart or petcat node resume ends this.`,
 		}, true, "%[1]s is drained. Return it to rotation with: petcat node resume %[1]s"),
 		drain(&cobra.Command{
-			Use:   "resume LABEL",
-			Short: "Return a drained node to rotation: within seconds, its /readyz returns 200",
+			Use:     "resume LABEL",
+			Short:   "Return a drained node to rotation; /readyz soon returns 200",
+			Example: "  petcat node resume petcat-1",
 		}, false, "%s is back in rotation."),
 	)
 }
@@ -64,9 +68,10 @@ func (p *program) logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Show or change the log level of all running nodes, for a time",
-		Long: `Change the lowest level that all nodes log: debug, info, warn or error. They apply it
-within seconds. After the time in --for, or petcat log-level reset, each node's own
---log-level applies again. Without LEVEL, show the current level.`,
+		Long: `Change the lowest level that all nodes log: debug, info, warn or error. They
+apply it within seconds. After the time in --for, or petcat log-level reset,
+each node's own --log-level applies again. Without LEVEL, show the current
+level.`,
 		Example: `  petcat log-level warn --for 30m
   petcat log-level reset`,
 		ValidArgs: []string{"debug", "info", "warn", "error", resetLevel},

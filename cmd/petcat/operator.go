@@ -15,37 +15,40 @@ func (p *program) operatorCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
 		Short: "Create an operator, and print a sign-in link",
-		Long: `Create an operator, and print a sign-in link, which works once, for 15 minutes. It starts
-with --console-url, or with the console's address on a running server. Open it where that
-address is reachable: by default on the machine itself, or through a tunnel such as
-ssh -L 8081:127.0.0.1:8081 HOST.`,
+		Long: `Create an operator, and print a sign-in link, which works once, for 15 minutes.
+It starts with --console-url, or with the console's address on a running server.
+Open it where that address is reachable: by default on the machine itself, or
+through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,
 	}, withName(createOperator), append(listeners(), "console-url")...)
 	roleFlag(create)
 	remove := p.managing(&cobra.Command{
-		Use:   "remove NAME",
-		Short: "Remove an operator and end their sessions immediately",
+		Use:     "remove NAME",
+		Short:   "Remove an operator and end their sessions immediately",
+		Example: "  petcat operator remove ada",
 	}, withName(removeOperator))
 	yesFlag(remove)
 	return parent(&cobra.Command{
 		Use:   "operator",
-		Short: "Create, list and remove operators of the console, and tokens for programs",
-		Long: `Create, list and remove operators. An operator may use the console, the web pages on the
-admin listener of each server, and signs in with a link that works once, for 15 minutes.
-An admin may see and change everything, a viewer may only see it. Running servers apply
-changes immediately.`,
+		Short: "Manage operators of the console, and tokens for programs",
+		Long: `Create, list and remove operators. An operator may use the console, the web
+pages on the admin listener of each server, and signs in with a link that works
+once, for 15 minutes. An admin may see and change everything, a viewer may only
+see it. Running servers apply changes immediately.`,
 	},
 		create,
 		p.managing(&cobra.Command{
-			Use:   "link NAME",
-			Short: "Print a new sign-in link for an operator",
-			Long: `Print a new sign-in link for an operator. It replaces an unused link. Open sessions stay
-open.`,
+			Use:     "link NAME",
+			Short:   "Print a new sign-in link for an operator",
+			Example: "  petcat operator link ada",
+			Long: `Print a new sign-in link for an operator. It replaces an unused link. Open
+sessions stay open.`,
 		}, withName(linkOperator), append(listeners(), "console-url")...),
 		p.managing(&cobra.Command{
-			Use:   "list",
-			Short: "List the operators and their number of open sessions",
+			Use:     "list",
+			Short:   "List the operators and their number of open sessions",
+			Example: "  petcat operator list",
 		}, listOperators),
 		remove,
 		p.tokenCommand(),

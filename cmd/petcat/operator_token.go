@@ -13,27 +13,31 @@ func (p *program) tokenCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
 		Short: "Create a token for a program, and show it once",
-		Long: `Create a token for a program, and show it once. NAME is the name of the token, not of an
-operator. If the token cannot be printed, it is revoked, and the exit code is 75.`,
+		Long: `Create a token for a program, and show it once. NAME is the name of the token,
+not of an operator. If the token cannot be printed, it is revoked, and the exit
+code is 75.`,
 		Example: `  petcat operator token create ci --role admin --expires 90d`,
 	}, withName(createToken))
 	roleFlag(create)
 	expiresFlag(create)
 	revoke := p.managing(&cobra.Command{
-		Use:   "revoke NAME",
-		Short: "Permanently revoke a token",
+		Use:     "revoke NAME",
+		Short:   "Permanently revoke a token",
+		Example: "  petcat operator token revoke billing",
 	}, withName(revokeToken))
 	yesFlag(revoke)
 	return parent(&cobra.Command{
 		Use:   "token",
 		Short: "Create, list and revoke tokens of the management API",
-		Long: `Create, list and revoke the bearer tokens of programs for the management API, /admin/v1 on
-the admin listener. A token is shown once; only a hash of it is stored.`,
+		Long: `Create, list and revoke the bearer tokens of programs for the management API,
+/admin/v1 on the admin listener. A token is shown once; only a hash of it is
+stored.`,
 	},
 		create,
 		p.managing(&cobra.Command{
-			Use:   "list",
-			Short: "List the tokens, including revoked ones",
+			Use:     "list",
+			Short:   "List the tokens, including revoked ones",
+			Example: "  petcat operator token list",
 		}, listTokens),
 		revoke,
 	)

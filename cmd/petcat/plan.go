@@ -8,8 +8,9 @@ import (
 
 func (p *program) planCommand() *cobra.Command {
 	list := p.printing(&cobra.Command{
-		Use:   "list",
-		Short: "List the plans",
+		Use:     "list",
+		Short:   "List the plans",
+		Example: "  petcat plan list",
 	}, func(c *call) error {
 		return c.list(records(c, petcat.Plans()), "plan per_minute per_day max_categories max_bytes", "")
 	})

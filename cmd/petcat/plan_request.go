@@ -9,8 +9,9 @@ import (
 
 func (p *program) planRequestCommand() *cobra.Command {
 	list := p.managing(&cobra.Command{
-		Use:   "list",
-		Short: "List the pending plan requests",
+		Use:     "list",
+		Short:   "List the pending plan requests",
+		Example: "  petcat plan-request list --all",
 	}, listPlanRequests)
 	list.Flags().Bool("all", false, "also list approved and declined requests")
 	approve := p.managing(&cobra.Command{
@@ -23,14 +24,16 @@ func (p *program) planRequestCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "plan-request",
 		Short: "List, approve and decline customers' requests for another plan",
-		Long: `List, approve and decline the requests for another plan that customers make on their page.
-REQUEST_ID is a number such as 3. The customer's page shows the answer.`,
+		Long: `List, approve and decline the requests for another plan that customers make on
+their page. REQUEST_ID is a number such as 3. The customer's page shows the
+answer.`,
 	},
 		list,
 		approve,
 		p.managing(&cobra.Command{
-			Use:   "decline REQUEST_ID",
-			Short: "Decline a request: the account's plan stays",
+			Use:     "decline REQUEST_ID",
+			Short:   "Decline a request: the account's plan stays",
+			Example: "  petcat plan-request decline 3",
 		}, declinePlanRequest),
 	)
 }

@@ -26,16 +26,18 @@ import (
 
 func (p *program) serveCommand() *cobra.Command {
 	return p.serving(&cobra.Command{
-		Use:   "serve",
-		Short: "Run the service",
-		Long: `Run the service until it receives SIGTERM or SIGINT. It then reports on /readyz that it is
-draining, stops accepting connections a second later, finishes the requests in flight and
-closes its store. A second signal ends it immediately. If it is attached to a terminal,
-SIGHUP stops it, too; otherwise, SIGHUP is only logged. The files of --tls-cert and
---tls-key are reloaded when they change; no signal is needed.
+		Use:     "serve",
+		Short:   "Run the service",
+		Example: "  petcat serve --data /var/lib/petcat",
+		Long: `Run the service until it receives SIGTERM or SIGINT. It then reports on /readyz
+that it is draining, stops accepting connections a second later, finishes the
+requests in flight and closes its store. A second signal ends it immediately. If
+it is attached to a terminal, SIGHUP stops it, too; otherwise, SIGHUP is only
+logged. The files of --tls-cert and --tls-key are reloaded when they change; no
+signal is needed.
 
-If there is no deployment at --data or --database, serve creates one for --environment,
-unless --init is false.`,
+If there is no deployment at --data or --database, serve creates one for
+--environment, unless --init is false.`,
 	}, func(c *call) error { return c.serve(func(*server.Node) error { return nil }) })
 }
 
@@ -142,12 +144,13 @@ const (
 
 func (p *program) devCommand() *cobra.Command {
 	return p.serving(&cobra.Command{
-		Use:   "dev",
-		Short: "Run the service to try it out, with an account and a key",
-		Long: `Run the service to try it out, with an account named dev on the Free plan, its key, and an
-operator named dev. The key is stored in the data directory, readable only by this user,
-and printed at each start with example requests and links to the customer's page and the
-console. Do not use it in production.`,
+		Use:     "dev",
+		Short:   "Run the service to try it out, with an account and a key",
+		Example: "  petcat dev",
+		Long: `Run the service to try it out, with an account named dev on the Free plan, its
+key, and an operator named dev. The key is stored in the data directory,
+readable only by this user, and printed at each start with example requests and
+links to the customer's page and the console. Do not use it in production.`,
 	}, func(c *call) error {
 		c.settings.CustomerPages = c.settings.CustomerPages || !isGiven(c.settings, "--customer-pages")
 		return c.serve(c.welcome)

@@ -125,9 +125,9 @@ func (p *program) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create an empty deployment before the first start",
-		Long: `Create an empty deployment, for example to create accounts before the first start. The
-environment is stored with the data and cannot be changed later. If a deployment for that
-environment already exists, nothing is changed.`,
+		Long: `Create an empty deployment, for example to create accounts before the first
+start. The environment is stored with the data and cannot be changed later. If a
+deployment for that environment already exists, nothing is changed.`,
 		Example: `  petcat init --data /var/lib/petcat --environment staging`,
 	}
 	registerFlags(cmd, "data", "database", "environment")
@@ -136,11 +136,12 @@ environment already exists, nothing is changed.`,
 
 func (p *program) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "migrate",
-		Short: "Migrate the data from an older version",
-		Long: `Migrate the schema to this version. Any other command of this version that opens the data
-does the same. Migrations only add to the schema, so servers of the older version continue
-to run, and can be started.`,
+		Use:     "migrate",
+		Short:   "Migrate the data from an older version",
+		Example: "  petcat migrate --database postgres://petcat@db/petcat",
+		Long: `Migrate the schema to this version. Any other command of this version that opens
+the data does the same. Migrations only add to the schema, so servers of the
+older version continue to run, and can be started.`,
 	}
 	registerFlags(cmd, "data", "database")
 	return p.printing(cmd, func(c *call) error { return c.prepare(false, "The %s deployment in %s is up to date.") })

@@ -14,13 +14,14 @@ func (p *program) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "usage [ACCOUNT]",
 		Short: "Show the allowed and rejected requests of accounts",
-		Long: `Show the usage history of an account, or of all accounts together: allowed requests,
-rejected requests by reason, failures, and the size of the response bodies in bytes.
+		Long: `Show the usage history of an account, or of all accounts together: allowed
+requests, rejected requests by reason, failures, and the size of the response
+bodies in bytes.
 
-Days are kept for two years, hours for 30 days. All times are in UTC. Requests appear
-within two seconds, or as soon as the database can be written. A period is incomplete if
-a server was killed in it, or a failover of PostgreSQL lost usage: requests since the
-server's last write may be missing, about a second's.`,
+Days are kept for two years, hours for 30 days. All times are in UTC. Requests
+appear within two seconds, or as soon as the database can be written. A period
+is incomplete if a server was killed in it, or a failover of PostgreSQL lost
+usage: requests since the server's last write may be missing, about a second's.`,
 		Example: `  petcat usage acme
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv

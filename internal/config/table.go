@@ -72,7 +72,7 @@ func storageSettings(s *Settings) []Setting {
 			Flag:    "data",
 			Env:     "PETCAT_DATA",
 			Default: "./data",
-			Usage:   "store the data in this `directory`",
+			Usage:   "`directory` of the data",
 			More: "It is created with mode 0700, its files with 0600. " +
 				"Root must not use a directory of another user.",
 			set: into(&s.Data, anyString[string]),
@@ -82,7 +82,7 @@ func storageSettings(s *Settings) []Setting {
 			Env:     "PETCAT_DATABASE",
 			Default: sqliteDatabase,
 			Secret:  true,
-			Usage: "store accounts, keys and categories in this `database`: " +
+			Usage: "`database` of the data: " +
 				"sqlite (a file in the data directory) or postgres://…",
 			More: "Several nodes can share a PostgreSQL database.",
 			set:  into(&s.Database, database),
@@ -107,7 +107,7 @@ func listenerSettings(s *Settings) []Setting {
 			Flag:    "listen",
 			Env:     "PETCAT_LISTEN",
 			Default: ":8080",
-			Usage:   "serve the API on this `address`",
+			Usage:   "`address` of the API",
 			More:    "This listener also serves the OpenAPI document and the reference page.",
 			set:     into(&s.Listen, address),
 			must:    anAddress,
@@ -116,7 +116,7 @@ func listenerSettings(s *Settings) []Setting {
 			Flag:    "admin-listen",
 			Env:     "PETCAT_ADMIN_LISTEN",
 			Default: "127.0.0.1:8081",
-			Usage:   "serve the console, the management API, metrics and health on this `address`",
+			Usage:   "`address` of the console, the management API, metrics and health",
 			set:     into(&s.AdminListen, address),
 			must:    anAddress,
 		},
@@ -205,10 +205,9 @@ func clientSettings(s *Settings) []Setting {
 			Flag:      "cors-origins",
 			Env:       "PETCAT_CORS_ORIGINS",
 			WhenEmpty: "none",
-			Usage: "allow web pages of these `origins` to use the API, such as " +
-				"https://app.example.com,http://localhost:3000; * allows all",
-			set:  into(&s.CORSOrigins, listOf(corsOrigin)),
-			must: "origins separated by commas, such as https://app.example.com, or * alone, which allows all",
+			Usage:     "allow web pages of these `origins`, separated by commas, to use the API; * allows all",
+			set:       into(&s.CORSOrigins, listOf(corsOrigin)),
+			must:      "origins separated by commas, such as https://app.example.com, or * alone, which allows all",
 		},
 		{
 			Flag:    "customer-pages",
