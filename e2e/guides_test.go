@@ -71,6 +71,41 @@ func TestGuides(t *testing.T) {
 	}
 }
 
+// TestReadme: the commands of the quick start in README.md run as pasted beside petcat dev.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../README.md")
+	must(t, err)
+	_, start, found := strings.Cut(string(text), "```sh\nmake run\n```")
+	start, _, ends := strings.Cut(start, "\n## ")
+	if !found || !ends {
+		t.Fatal("README.md has no quick start with make run")
+	}
+	place := filepath.Join(t.TempDir(), "data")
+	must(t, os.Mkdir(place, 0o700))
+	n, _ := startDev(t, place)
+	var setup string
+	shown := 0
+	for _, x := range examplesIn(start) {
+		if x.kind == "sh" {
+			setup += x.text
+			continue
+		}
+		for _, m := range shownCommand.FindAllStringSubmatch(x.text, -1) {
+			cmd := exec.Command("sh", "-ec", setup+strings.ReplaceAll(m[1], "http://localhost:8080", n.api))
+			cmd.Dir = filepath.Dir(place)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir}
+			o := finish(t, cmd)
+			wantShown(t, "README.md", m[2], o.stdout)
+			shown++
+		}
+	}
+	if shown != 2 {
+		t.Errorf("README.md shows %d commands and their output", shown)
+	}
+	n.stop()
+}
+
 // wantShown compares the output of a command with a guide, where "..." matches anything.
 func wantShown(t *testing.T, guide, text, printed string) {
 	t.Helper()

@@ -172,14 +172,16 @@ petcat is ready at %[1]s/v1
 
   API key    %[2]s
              (account %[3]s on the %[8]s plan: %[9]s requests per minute, %[10]s per day;
-             kept in %[4]s)
+             kept in %[4]s; for programs:
+             export PETCAT_API_KEY=$(cat %[4]s))
 
 Try it:
 
   curl -i -H 'Authorization: Bearer %[2]s' %[1]s/v1/categories
 
   curl -i -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
-       -d '{"name":"dog","description":"Loyal, and always hungry"}' %[1]s/v1/categories
+       -H 'Idempotency-Key: my-shop-category-17' \
+       -d '{"name":"Ferrets","description":"Domestic ferrets"}' %[1]s/v1/categories
 
   Reference  %[1]s/docs
   Your page  %[6]s
