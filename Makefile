@@ -82,12 +82,14 @@ clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,att
 check: fmt-check vet cross lint tidy-check workflows gen-check contract alerts vuln ## Run all checks other than tests
 
 .PHONY: fmt
-fmt: need-go ## Format the Go files and the pages' templates
+fmt: need-go ## Format the Go files, the pages' templates and the documents
 	$(GOLANGCI) fmt
 	$(FORMAT_TEMPLATES)
+	git ls-files -z '*.md' | xargs -0 scripts/paragraphs
 
 .PHONY: fmt-check
-fmt-check: need-go ## Fail if a Go file or a template is not formatted (the first run compiles the linter: minutes)
+fmt-check: need-go ## Fail if a Go file, a template or a document is not formatted (the first run compiles the linter: minutes)
+	@git ls-files -z '*.md' | xargs -0 scripts/paragraphs -check
 	@$(FORMAT_TEMPLATES) -check || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 	@$(GOLANGCI) fmt --diff || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 
