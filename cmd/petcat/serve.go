@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -75,6 +76,9 @@ func (c *call) openLog() {
 	}
 	c.settings.LogFormat = format
 	c.log = logging.New(c.stderr, c.settings.LogLevel, logging.Format(format))
+	// The HTTP client that sends traces and metrics uses the default logger.
+	log.SetFlags(0)                         //nolint:forbidigo // as above
+	log.SetOutput(c.log.Library().Writer()) //nolint:forbidigo // as above
 }
 
 // logExit logs the error that ends the service, in the format of the log, so that collectors of logs keep it.

@@ -44,7 +44,8 @@ type Log struct {
 	style    style
 	level    *slog.LevelVar
 	node     *atomic.Pointer[string]
-	rejected *rejected
+	rejected *repeated[rejectedGroup, Access]
+	library  *repeated[string, libraryLine]
 }
 
 // New returns a log that writes to w.
@@ -60,15 +61,20 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 		}
 		return slog.New(labelled{slog.NewTextHandler(b, options), node})
 	}
-	return &Log{
-		Logger:   logger(least),
-		Always:   logger(slog.LevelDebug),
-		buffer:   b,
-		style:    format.style(),
-		level:    least,
-		node:     node,
-		rejected: newRejected(),
+	l := &Log{
+		Logger: logger(least),
+		Always: logger(slog.LevelDebug),
+		buffer: b,
+		style:  format.style(),
+		level:  least,
+		node:   node,
 	}
+	l.rejected = newRepeated[rejectedGroup](func(a *Access, others int64) {
+		a.Repeated = others
+		l.access(a)
+	})
+	l.library = newRepeated[string](l.libraryLine)
+	return l
 }
 
 // SetNode sets the node's label, which is added to all later lines. It must need no escapes.
@@ -109,7 +115,8 @@ func (l *Log) Flush() { l.buffer.flush() }
 
 // Close writes the buffered lines, and waits at most one second.
 func (l *Log) Close() error {
-	l.rejected.close(l.access)
+	l.rejected.close()
+	l.library.close()
 	done := make(chan struct{})
 	go func() {
 		l.Flush()
@@ -250,7 +257,7 @@ type Access struct {
 // strangers: a client in a loop would fill the disk. The metrics count all.
 func (l *Log) Access(a *Access) {
 	if a.Status == http.StatusTooManyRequests {
-		l.rejected.add(a, l.access)
+		l.rejected.add(rejectedGroup{a.Key, a.Code}, a)
 	} else {
 		l.access(a)
 	}

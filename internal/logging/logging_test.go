@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,6 +285,35 @@ func TestRejectedRequestsCannotFloodTheLog(t *testing.T) {
 			t.Error(err)
 		}
 		wantLines(t, lines(), "within")
+	})
+}
+
+// TestLinesOfTheLibraryCannotFloodTheLog: lines that begin with the same words get one line a second.
+// What strangers cause is shown at level DEBUG only.
+func TestLinesOfTheLibraryCannotFloodTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s sink
+		log := logging.New(&s, slog.LevelDebug, logging.Text)
+		library := log.Library()
+		for i := range 100 {
+			library.Printf("http: TLS handshake error from 192.0.2.%d:1024: EOF", i)
+		}
+		library.Print("http: Accept error: too many open files; retrying in 5ms")
+		library.Print("http: panic serving 192.0.2.7:1024: a bug\ngoroutine 7 [running]")
+		time.Sleep(time.Second + time.Millisecond)
+		log.SetLevel(slog.LevelInfo)
+		time.Sleep(time.Second + time.Millisecond)
+		library.Print("http: TLS handshake error from 192.0.2.1:1024: EOF")
+		_ = log.Close()
+		const want = ` level=DEBUG msg="net/http reports" message="http: TLS handshake error from 192.0.2.0:1024: EOF"
+ level=WARN msg="net/http reports" message="http: Accept error: too many open files; retrying in 5ms"
+ level=ERROR msg="net/http reports" message="http: panic serving 192.0.2.7:1024: a bug\ngoroutine 7 [running]"
+ level=DEBUG msg="net/http reports" message="http: TLS handshake error from 192.0.2.99:1024: EOF" repeated=98
+`
+		got := regexp.MustCompile(`(?m)^time=\S+`).ReplaceAllString(s.written(), "")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("lines (-want +got):\n%s", diff)
+		}
 	})
 }
 

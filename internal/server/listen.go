@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/config"
+	"github.com/petcat-api/petcat/internal/logging"
 )
 
 // Timeouts and limits of both servers.
@@ -252,7 +252,7 @@ func (c *limitedConn) Close() error {
 
 // serve starts a server on a socket. If it fails, it sends the error to b.failed.
 func (b base) serve(socket net.Listener, h http.Handler) *http.Server {
-	s := newHTTPServer(h, b.Log.Logger)
+	s := newHTTPServer(h, b.Log)
 	go func() {
 		if err := s.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
 			b.failed <- fmt.Errorf("serve %s: %w", socket.Addr(), err)
@@ -261,7 +261,7 @@ func (b base) serve(socket net.Listener, h http.Handler) *http.Server {
 	return s
 }
 
-func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
+func newHTTPServer(h http.Handler, log *logging.Log) *http.Server {
 	return &http.Server{
 		Handler:                      limitHeaders(h),
 		ReadHeaderTimeout:            headerTimeout,
@@ -270,8 +270,7 @@ func newHTTPServer(h http.Handler, logger *slog.Logger) *http.Server {
 		IdleTimeout:                  idleTimeout,
 		MaxHeaderBytes:               headerBytes,
 		DisableGeneralOptionsHandler: true,
-		// net/http logs malformed requests and TLS errors of clients.
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+		ErrorLog:                     log.Library(),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          http2Streams,
 			MaxReadFrameSize:              http2Frame,

@@ -13,7 +13,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/petcat-api/petcat/internal/logging"
 )
+
+// discard returns a log that nobody reads.
+func discard() *logging.Log { return logging.New(io.Discard, slog.LevelInfo, logging.Text) }
 
 // oneConn is a listener with one connection.
 type oneConn chan net.Conn
@@ -43,7 +48,7 @@ func TestTimeouts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := newHTTPServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 					_, _ = io.Copy(io.Discard, r.Body)
-				}), slog.New(slog.DiscardHandler))
+				}), discard())
 				client, conn := net.Pipe()
 				conns := make(oneConn, 1)
 				conns <- conn
@@ -63,11 +68,42 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// TestLinesOfTheLibrary: what net/http logs is in the log, in its format.
+func TestLinesOfTheLibrary(t *testing.T) {
+	var out lockedBuffer
+	log := logging.New(&out, slog.LevelDebug, logging.JSON)
+	s := httptest.NewUnstartedServer(nil)
+	s.Config = newHTTPServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a bug") }), log)
+	s.StartTLS()
+	res, err := s.Client().Get(s.URL)
+	if err == nil {
+		_ = res.Body.Close()
+		t.Errorf("the response is %s", res.Status)
+	}
+	conn := must(net.Dial("tcp", s.Listener.Addr().String()))
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn) // until the server closes the connection
+	s.Close()
+	_ = log.Close()
+	for _, want := range []string{
+		`"level":"ERROR","msg":"net/http reports","message":"http: panic serving 127.0.0.1:`,
+		`: a bug\n`,
+		`"level":"DEBUG","msg":"net/http reports","message":"http: TLS handshake error from 127.0.0.1:`,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s is missing in %s", want, &out)
+		}
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 2 {
+		t.Errorf("%d lines: %s", lines, &out)
+	}
+}
+
 // TestHTTP2FrameSize: the header of a too long frame ends the connection, because the frame would be
 // buffered.
 func TestHTTP2FrameSize(t *testing.T) {
 	s := httptest.NewUnstartedServer(nil)
-	s.Config, s.EnableHTTP2 = newHTTPServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler)), true
+	s.Config, s.EnableHTTP2 = newHTTPServer(http.NotFoundHandler(), discard()), true
 	s.StartTLS()
 	defer s.Close()
 	conn := must(tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{
@@ -92,7 +128,7 @@ func TestHTTP2FrameSize(t *testing.T) {
 // uses no memory for them afterwards.
 func TestHeaderLimit(t *testing.T) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	h := newHTTPServer(nothing, slog.New(slog.DiscardHandler)).Handler
+	h := newHTTPServer(nothing, discard()).Handler
 	for _, c := range []struct{ names, values, trailers, want int }{
 		{50, 2, 0, 200},
 		{30, 3, 10, 200},
