@@ -308,6 +308,7 @@ func TestNewerSchema(t *testing.T) {
 	must(t, err)
 	_, err = s.Exec(t.Context(), "migrate", "PRAGMA user_version = 9999")
 	must(t, err)
+	wantNewer(t, s, true)
 	path, _ := take(t, s)
 	restored := t.TempDir()
 	must(t, restoreSQLite(t, restored, path))
@@ -316,11 +317,20 @@ func TestNewerSchema(t *testing.T) {
 	there := openPostgres(t, server.Server(t).Database(t))
 	refused := there.Database.(*postgres.DB).Restore(t.Context(), operator, openFile(t, path))
 	wantUnusable(t, refused, "the backup was made by a newer petcat")
+	wantNewer(t, there, false)
 	_, err = there.Exec(t.Context(), "migrate", "UPDATE petcat_schema SET version = 9999")
 	must(t, err)
+	wantNewer(t, there, true)
 	f := emptyFile(t)
 	wantUnusable(t, there.Backup(t.Context(), f), "the database was migrated by a newer petcat")
 	must(t, f.Close())
+}
+
+func wantNewer(t *testing.T, s stored, want bool) {
+	t.Helper()
+	if got, err := s.NewerSchema(t.Context()); err != nil || got != want {
+		t.Errorf("the schema is newer: %t, %v; want %t", got, err, want)
+	}
 }
 
 // TestUnusableFiles: files that are not finished backups, or were changed.

@@ -154,6 +154,27 @@ func TestRootCreatesNothingForOthers(t *testing.T) {
 	}
 }
 
+// TestFilesOfOthers runs only as root, as above: a command of root may leave a file that the service
+// cannot open.
+func TestFilesOfOthers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can change the owner of a file")
+	}
+	path := t.TempDir()
+	must(t, os.Chmod(path, 0o700))
+	d := open(t, path)
+	database, err := d.Database()
+	must(t, err)
+	if got := d.Exposed(); got != nil {
+		t.Errorf("a new directory: %q", got)
+	}
+	must(t, os.Chown(database, 4711, 4712))
+	want := database + " belongs to another user than the one that runs this command; run as root: chown 0 " + database
+	if got := d.Exposed(); len(got) != 1 || got[0] != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTemporaryDiskErrors(t *testing.T) {
 	for cause, temporary := range map[syscall.Errno]bool{
 		syscall.ENOSPC: true, syscall.EDQUOT: true, syscall.EFBIG: true,

@@ -4,6 +4,7 @@ package datadir
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"syscall"
 )
@@ -23,6 +24,34 @@ func syncDirectory(path string) error {
 		return err
 	}
 	return errors.Join(directory.Sync(), directory.Close())
+}
+
+// Exposed returns a sentence with the remedy for the directory of the database, and for each of its files,
+// that other users can use, and for each file that another user owns. The bits of the group don't
+// count, because Kubernetes sets them.
+func (d *Dir) Exposed() (sentences []string) {
+	paths := []string{d.Disk()}
+	for _, suffix := range []string{"", "-wal", "-shm", ".lock"} {
+		paths = append(paths, d.database+suffix)
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			continue // SQLite creates and removes files
+		}
+		if mode := info.Mode().Perm(); mode&0o007 != 0 {
+			sentences = append(sentences, fmt.Sprintf(
+				"other users of this machine can use %s, because its mode is %04o; run: chmod o= %s",
+				path, mode, path))
+		}
+		owner := int(info.Sys().(*syscall.Stat_t).Uid)
+		if user := os.Geteuid(); owner != user && !info.IsDir() {
+			sentences = append(sentences, fmt.Sprintf(
+				"%s belongs to another user than the one that runs this command; run as root: chown %d %s",
+				path, user, path))
+		}
+	}
+	return sentences
 }
 
 // ownerOf returns the user id of a directory's owner.

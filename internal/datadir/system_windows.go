@@ -16,5 +16,8 @@ func Room(directory string) (free, size int64, err error) {
 // syncDirectory does nothing: on Windows names are durable.
 func syncDirectory(string) error { return nil }
 
+// Exposed returns nothing: on Windows, the mode of a file does not show who can use it.
+func (d *Dir) Exposed() []string { return nil }
+
 // ownerOf returns 0: on Windows a file has the rights of its directory, and there is no root.
 func ownerOf(string) (int, error) { return 0, nil }

@@ -152,8 +152,22 @@ func (x *examination) data(ctx context.Context) {
 	}
 	took := x.Clock.Read().Since(start)
 	x.report(part, OK, "%s responded in %s", x.Place, took.Round(10*time.Microsecond))
-	x.report("schema", OK, "the schema is up to date")
+	x.schema(ctx)
 	x.vacuuming(ctx)
+}
+
+// schema checks whether the data belongs to a newer version.
+func (x *examination) schema(ctx context.Context) {
+	newer, err := x.Database.NewerSchema(ctx)
+	switch {
+	case err != nil:
+		x.report("schema", Problem, "%s", x.Explain(err))
+	case newer:
+		x.report("schema", Warning, "a newer petcat has migrated the schema; "+
+			"finish the upgrade, or let nobody but the newer version make backups")
+	default:
+		x.report("schema", OK, "the schema is up to date")
+	}
 }
 
 // vacuuming checks whether PostgreSQL can remove dead rows.
@@ -189,6 +203,9 @@ func (x *examination) disk(context.Context) {
 		return
 	}
 	x.space("disk", dir.Disk(), "the data", "creates get 503")
+	for _, sentence := range dir.Exposed() {
+		x.report("access", Warning, "%s", sentence)
+	}
 }
 
 // space checks the free disk space of a directory, which the named files use. effect is the effect of

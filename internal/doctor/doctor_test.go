@@ -47,6 +47,17 @@ func wantFinding(t *testing.T, o doctor.Options, part string, status doctor.Stat
 	t.Errorf("no finding %s, %s: %s; got %+v", part, status, text, found)
 }
 
+// TestNewerSchema: after a rollback, doctor says that the data belongs to a newer version.
+func TestNewerSchema(t *testing.T) {
+	o := options(t)
+	wantFinding(t, o, "schema", doctor.OK, "up to date")
+	_, err := o.Shared.(*store.Store).Exec(t.Context(), "migrate", "PRAGMA user_version = 9999")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFinding(t, o, "schema", doctor.Warning, "a newer petcat has migrated the schema; finish the upgrade")
+}
+
 func TestNodeNotReady(t *testing.T) {
 	for name, c := range map[string]struct {
 		node   server.Readiness

@@ -62,6 +62,16 @@ func migrate(ctx context.Context, conn *pgx.Conn, migrations []string, o Options
 	return tx.Commit(ctx)
 }
 
+// NewerSchema implements [store.Database].
+func (s *DB) NewerSchema(ctx context.Context) (newer bool, err error) {
+	err = s.read(ctx, func(ctx context.Context, conn *pgx.Conn) error {
+		version, err := schemaVersion(ctx, conn)
+		newer = version > len(migrations())
+		return err
+	})
+	return newer, translate(err, "read the version of the schema")
+}
+
 // schemaVersion returns the number of migrations that the database has. The first one creates the
 // table petcat_schema.
 func schemaVersion(ctx context.Context, from interface {

@@ -257,6 +257,13 @@ func (s *DB) Check(ctx context.Context) error {
 	return s.translate(err, "check")
 }
 
+// NewerSchema implements [store.Database].
+func (s *DB) NewerSchema(ctx context.Context) (bool, error) {
+	var version int
+	err := s.readers.QueryRowContext(ctx, "SELECT user_version FROM pragma_user_version").Scan(&version)
+	return version > len(migrations()), s.translate(err, "read the version of the schema")
+}
+
 const tryWrite = `
 	INSERT INTO meta (name, value) VALUES ('write_check', $1)
 	ON CONFLICT (name) DO UPDATE SET value = excluded.value`

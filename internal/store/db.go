@@ -42,6 +42,8 @@ type Database interface {
 	// returns the reason.
 	Failed() <-chan struct{}
 	Err() error
+	// NewerSchema reports whether a newer program has migrated the data.
+	NewerSchema(ctx context.Context) (bool, error)
 	// Integrity returns one sentence for each damage that the database reports.
 	Integrity(ctx context.Context) (findings []string, err error)
 	// Backup copies all tables into an empty file, in one snapshot, during concurrent writes.
