@@ -124,6 +124,9 @@ func (f *importCommand) run() error {
 	if err != nil {
 		return f.verdict(explainAPI(err, service))
 	}
+	if f.dryRun {
+		plan.Reject()
+	}
 	f.existing = plan.Existing
 	f.reject(append(bad, plan.Bad...)...)
 	if f.dryRun {

@@ -134,6 +134,10 @@ func TestImport(t *testing.T) {
 		`-: 1 row would be created, .* With the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`,
 		"", append(dry, "--allow-duplicates")...)
 	s.quota = 1000
+	invalid := filepath.Join(t.TempDir(), "invalid.jsonl")
+	must(t, os.WriteFile(invalid, []byte(`{"name":"\n"}`), 0o600))
+	s.wantImport(t.Context(), t, exitData, ".*: 0 rows would be created, 0 existed already, 1 rejected",
+		".*: invalid_field: name .*\npetcat: 1 row of .* rejected; .*\n", invalid, "--dry-run")
 	s.wantImport(t.Context(), t, exitDone, "-: 1 row created, 0 existed already, 0 rejected", "", input...)
 	const document = `(?s)\{.*"complete": true,\s+"dry_run": false,\s+"created": 1,\s+"updated": 0,\s+` +
 		`"existing": 0,\s+"rejected": \[\]`

@@ -134,9 +134,11 @@ func Read(r io.Reader, format Format, raw bool) ([]Row, []BadRow, error) {
 // saveAs is the remedy for files of spreadsheet programs.
 const saveAs = `save it as "CSV UTF-8 (comma delimited)"`
 
-// checkEncoding returns an error for UTF-16 and for workbooks.
+// checkEncoding returns an error for UTF-16, workbooks and gzip.
 func checkEncoding(text []byte) error {
 	switch begin := string(text[:min(len(text), 4)]); {
+	case strings.HasPrefix(begin, "\x1f\x8b"):
+		return &FormatError{"the file is compressed; uncompress it first, with gunzip or zcat"}
 	case strings.HasPrefix(begin, "\xff\xfe"), strings.HasPrefix(begin, "\xfe\xff"), strings.Contains(begin, "\x00"):
 		return &FormatError{`the file is in UTF-16, as "Unicode Text" of Excel is; ` + saveAs}
 	case begin == "PK\x03\x04":

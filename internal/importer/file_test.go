@@ -207,6 +207,7 @@ func TestUnreadableFiles(t *testing.T) {
 		{csv, "name,\xe9\n", "the text is not in UTF-8"},
 		{csv, "name,description\ra,A\r", "lines end with CR alone"},
 		{csv, "\xff\xfen\x00a\x00", `the file is in UTF-16, as "Unicode Text" of Excel is; save it as "CSV UTF-8`},
+		{json, "\x1f\x8b\x08\x00\x00", "the file is compressed; uncompress it first"},
 		{csv, "PK\x03\x04...", "the file is a workbook"},
 		{json, "[\x00]\x00", "the file is in UTF-16"},
 		{json, "[{\"name\":\"a\"},\n{\"name\":\"b\"", "(line 2: unexpected EOF)"},

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/petcat-api/petcat"
 	client "github.com/petcat-api/petcat/client"
 )
 
@@ -57,6 +58,19 @@ func NewPlan(rows []Row, list []client.Category, m Mode) Plan {
 		}
 	}
 	return p
+}
+
+// Reject moves the rows that the service would reject to p.Bad. A dry run needs it; otherwise the service
+// decides, which may be another version.
+func (p *Plan) Reject() {
+	p.Rows = slices.DeleteFunc(p.Rows, func(row Row) bool {
+		_, err := petcat.ParseNewCategory(&row.Name, &row.Description)
+		e, invalid := errors.AsType[*petcat.Error](err)
+		if invalid {
+			p.Bad = append(p.Bad, row.bad(client.Code(e.Code), e.Message))
+		}
+		return invalid
+	})
 }
 
 // byID plans the rows with ids. It returns the other rows, and the categories without a row.

@@ -193,6 +193,26 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// TestRejectedRowsOfADryRun: what the service would reject is known without it.
+func TestRejectedRowsOfADryRun(t *testing.T) {
+	rows, _, err := importer.Read(strings.NewReader("name,description\n\"two\nlines\",\ngood,\nbad,x\x01y\n"), importer.CSV, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := importer.NewPlan(rows, nil, importer.Mode{})
+	plan.Reject()
+	if len(plan.Rows) != 1 || plan.Rows[0].Name != "good" {
+		t.Errorf("rows to send: %+v", plan.Rows)
+	}
+	var got []string
+	for _, bad := range plan.Bad {
+		got = append(got, fmt.Sprintf("%d %s", bad.Line, bad.Code))
+	}
+	if want := []string{"2 invalid_field", "5 invalid_field"}; !slices.Equal(got, want) {
+		t.Errorf("bad rows: %q, want %q", got, want)
+	}
+}
+
 func TestFinish(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 30, 0, time.UTC)
 	in := func(d time.Duration) client.Timestamp { return client.Timestamp{Time: now.Add(d)} }
