@@ -292,7 +292,11 @@ also be a database that nobody uses.`,
 		}
 		begun := c.clock.Read()
 		return c.withBackup(func(_ string, i backup.Info, findings []string) error {
-			return c.printFindings(c.reportRecord(c.args[0], i, begun), "Checked "+c.args[0]+".", findings)
+			report := c.reportRecord(c.args[0], i, begun)
+			if len(findings) > 0 || c.asJSON || c.is("quiet") {
+				return c.printFindings(report, "Checked "+c.args[0]+".", findings)
+			}
+			return errors.Join(c.show(report), c.say("No faults."))
 		})
 	})
 }
