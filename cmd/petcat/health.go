@@ -122,10 +122,12 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 	}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)
-	if e, ok := errors.AsType[*neturl.Error](err); ok { // the message below has the URL
+	if timeout := context.Cause(ctx); err != nil && timeout != nil {
+		return 0, fmt.Errorf("the node at %s hangs (%w); restart it", url, timeout)
+	} else if e, ok := errors.AsType[*neturl.Error](err); ok { // the message below has the URL
 		return 0, fmt.Errorf(
 			"no node responds at %s (%w); start one with petcat serve, or give its address with --admin-listen",
-			url, cmp.Or(context.Cause(ctx), e.Err))
+			url, e.Err)
 	} else if err != nil {
 		return 0, err
 	}

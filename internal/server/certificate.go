@@ -22,6 +22,7 @@ import (
 type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
+	clock             clock.Clock
 	current           atomic.Pointer[tls.Certificate] // the last valid one
 	content           [2]string                       // last read from the files; "" for an unreadable file
 }
@@ -31,19 +32,24 @@ const certificateInterval = time.Second
 
 // loadCertificate loads the files. It returns a [petcat.UnusableError] if they are invalid.
 func loadCertificate(certFile, keyFile string, c clock.Clock, logger *slog.Logger) (*certificate, error) {
-	pair := &certificate{certFile: certFile, keyFile: keyFile, logger: logger}
+	pair := &certificate{certFile: certFile, keyFile: keyFile, logger: logger, clock: c}
 	if _, err := pair.read(); err != nil {
 		return nil, petcat.Unusablef(nil, "the certificate cannot be used; check --tls-cert and --tls-key: %s",
 			strings.TrimPrefix(err.Error(), "tls: "))
 	}
-	leaf := pair.leaf()
-	if now := c.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
-		logger.Warn("certificate is expired or not yet valid; clients reject it",
-			"file", certFile,
+	pair.warn()
+	return pair, nil
+}
+
+// warn logs that clients reject the certificate, if they do.
+func (c *certificate) warn() {
+	leaf := c.leaf()
+	if now := c.clock.Read().Time(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		c.logger.Warn("certificate is expired or not yet valid; clients reject it",
+			"file", c.certFile,
 			"not_before", leaf.NotBefore,
 			"not_after", leaf.NotAfter)
 	}
-	return pair, nil
 }
 
 // CheckCertificate loads the certificate of the settings, and returns its expiry. It also returns
@@ -95,6 +101,7 @@ func (c *certificate) reload(context.Context) {
 			"error", err)
 	case changed:
 		c.logger.Info("certificate reloaded", "file", c.certFile, "not_after", c.leaf().NotAfter)
+		c.warn()
 	}
 }
 
