@@ -117,8 +117,8 @@ func FuzzParseKey(f *testing.F) {
 	form := regexp.MustCompile(`^pck_(live|test)_[0-9A-Za-z]{38}$`)
 	messages := map[string]bool{
 		"the API key is not valid; send the complete key, as it was shown when it was created": true,
-		"this is a key of the staging environment; this is production":                      true,
-		"this is a key of the production environment; this is staging":                      true,
+		"this is a key of the staging environment; this is production":                         true,
+		"this is a key of the production environment; this is staging":                         true,
 	}
 	f.Fuzz(func(t *testing.T, credential string) {
 		for env, prefix := range map[petcat.Environment]string{
