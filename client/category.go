@@ -94,9 +94,23 @@ func (s *Categories) Delete(ctx context.Context, id int64, options ...Option) (*
 // whose Create has returned, on any node. While the service cannot reach its database, the
 // list may be up to 30 seconds old.
 func (s *Categories) List(ctx context.Context, options ...Option) ([]Category, *Response, error) {
-	var all list[Category]
-	res, err := s.client.Do(ctx, http.MethodGet, categoriesPath, nil, &all, options...)
-	return all, res, err
+	return s.Find(ctx, CategoryFilter{}, options...)
+}
+
+// CategoryFilter selects categories.
+type CategoryFilter struct {
+	Name string // exactly; "": any
+}
+
+// Find is List for the categories that match a filter.
+func (s *Categories) Find(ctx context.Context, f CategoryFilter, options ...Option) ([]Category, *Response, error) {
+	path := categoriesPath
+	if f.Name != "" {
+		path += "?" + url.Values{"name": {f.Name}}.Encode()
+	}
+	var found list[Category]
+	res, err := s.client.Do(ctx, http.MethodGet, path, nil, &found, options...)
+	return found, res, err
 }
 
 // ListIfChanged is List for a program that already has a list. etag is from its Response. If

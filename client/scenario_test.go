@@ -276,6 +276,10 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 		res, err := c.Categories.Delete(ctx, x.ID, options...)
 		return nil, res, err
 	case "categories.list":
+		if x.Name != nil {
+			v, res, err := c.Categories.Find(ctx, petcat.CategoryFilter{Name: *x.Name}, options...)
+			return v, res, err
+		}
 		v, res, err := c.Categories.List(ctx, options...)
 		return v, res, err
 	case "categories.list_if_changed":

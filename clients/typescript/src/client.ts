@@ -34,6 +34,10 @@ export interface ConditionOptions extends CallOptions {
   /** The ETag that the category must have. Default: the ETag of the category, if you pass it instead of its id. */
   ifMatch?: string;
 }
+export interface ListOptions extends CallOptions {
+  /** Return only categories with exactly this name. */
+  name?: string | undefined;
+}
 /** All categories, and the ETag of the list; `categories` is undefined if it has not changed. */
 export interface ListState {
   categories: Category[] | undefined;
@@ -155,8 +159,8 @@ export class RawCategories {
     return this.#caller.call({ method: "DELETE", path: at("/categories", category), read: nothing, headers: condition(category, options), options });
   }
 
-  async list(options?: CallOptions): Promise<Result<Category[]>> {
-    return this.#caller.call({ method: "GET", path: "/categories", read: listOf<Category>, options });
+  async list({ name, ...options }: ListOptions = {}): Promise<Result<Category[]>> {
+    return this.#caller.call({ method: "GET", path: "/categories", read: listOf<Category>, query: { name }, options });
   }
 
   async listIfChanged(etag?: string, options?: CallOptions): Promise<Result<ListState>> {
@@ -208,8 +212,8 @@ export class Categories {
     await this.raw.delete(category, options);
   }
 
-  /** Returns all categories by ascending id, from one response. */
-  async list(options?: CallOptions): Promise<Category[]> {
+  /** Returns all categories by ascending id, from one response; with a name, only those with exactly this name. */
+  async list(options?: ListOptions): Promise<Category[]> {
     return (await this.raw.list(options)).value;
   }
 

@@ -120,6 +120,8 @@ async function make(petcat, { call, args = {}, options: given, raw }) {
       return petcat.usage(options);
     case "all":
       return Array.fromAsync ? Array.fromAsync(operations.all(camels(args))) : collect(operations.all(camels(args)));
+    case "list":
+      return operations.list({ ...args, ...options });
     case "create":
       return operations.create(args, options);
     case "update": {

@@ -138,9 +138,10 @@ class AsyncCategoriesWithRaw:
         category instead of its id, it must still have its ETag, or the ETag in if_match."""
         return await self._caller(delete_category(category, if_match, options))
 
-    async def list(self, **options: Unpack[CallOptions]) -> Response[list[Category]]:
-        """Returns all categories by ascending id, from one response."""
-        return await self._caller(list_categories(options))
+    async def list(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Response[list[Category]]:
+        """Returns all categories by ascending id, from one response; with a name, only those with
+        exactly this name."""
+        return await self._caller(list_categories(name, options))
 
     async def list_if_changed(self, etag: str, **options: Unpack[CallOptions]) -> Response[ListState]:
         """Returns all categories and the list's ETag, or no categories if the list still has the

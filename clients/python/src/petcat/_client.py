@@ -49,7 +49,9 @@ class Petcat:
     :param max_retries: the maximum number of retries of a call
     :param max_wait: the maximum wait for the end of a window or a ban, in seconds. It does not limit
         the wait behind earlier calls: after a 429, up to a minute for each.
-    :param timeout: of each request, in seconds: to connect, and for each part of the response
+    :param timeout: of each request with its whole response, in seconds. It is checked after each step
+        and each part of the body, so a server that sends its headers byte by byte, or a name with
+        several dead addresses, takes longer.
     :param deadline: of each call with its waits and retries, in seconds; None: none
     :param app_name: the calling program, such as "acme/1.2", for the User-Agent
     :param http_client: a function that returns the httpx client that sends the requests, for
@@ -148,9 +150,10 @@ class CategoriesWithRaw:
         category instead of its id, it must still have its ETag, or the ETag in if_match."""
         return self._caller(delete_category(category, if_match, options))
 
-    def list(self, **options: Unpack[CallOptions]) -> Response[list[Category]]:
-        """Returns all categories by ascending id, from one response."""
-        return self._caller(list_categories(options))
+    def list(self, *, name: str | None = None, **options: Unpack[CallOptions]) -> Response[list[Category]]:
+        """Returns all categories by ascending id, from one response; with a name, only those with
+        exactly this name."""
+        return self._caller(list_categories(name, options))
 
     def list_if_changed(self, etag: str, **options: Unpack[CallOptions]) -> Response[ListState]:
         """Returns all categories and the list's ETag, or no categories if the list still has the

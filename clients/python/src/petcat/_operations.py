@@ -74,8 +74,8 @@ def delete_category(category: int | Category, if_match: str | None, options: Cal
     return Call("DELETE", _path("/categories", category), _nothing, options, headers=_condition(category, if_match))
 
 
-def list_categories(options: CallOptions) -> Call[list[Category]]:
-    return Call("GET", "/categories", list_of(Category), options)
+def list_categories(name: str | None, options: CallOptions) -> Call[list[Category]]:
+    return Call("GET", "/categories", list_of(Category), options, {} if name is None else {"name": name})
 
 
 def list_categories_if_changed(etag: str, options: CallOptions) -> Call[ListState]:
@@ -124,8 +124,6 @@ def any_request(method: str, path: str, query: Mapping[str, object] | None, body
     if method == "PATCH" and "Content-Type" not in headers:
         headers["Content-Type"] = "application/merge-patch+json"
     return Call(method, path, _json, options, query or {}, body, headers)
-
-
 
 
 def _checked_key(key: str) -> str:

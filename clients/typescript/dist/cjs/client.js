@@ -84,8 +84,8 @@ class RawCategories {
     async delete(category, options = {}) {
         return this.#caller.call({ method: "DELETE", path: at("/categories", category), read: nothing, headers: condition(category, options), options });
     }
-    async list(options) {
-        return this.#caller.call({ method: "GET", path: "/categories", read: (calls_js_1.listOf), options });
+    async list({ name, ...options } = {}) {
+        return this.#caller.call({ method: "GET", path: "/categories", read: (calls_js_1.listOf), query: { name }, options });
     }
     async listIfChanged(etag, options) {
         const read = (value, { status, headers }) => {
@@ -131,7 +131,7 @@ class Categories {
     async delete(category, options) {
         await this.raw.delete(category, options);
     }
-    /** Returns all categories by ascending id, from one response. */
+    /** Returns all categories by ascending id, from one response; with a name, only those with exactly this name. */
     async list(options) {
         return (await this.raw.list(options)).value;
     }

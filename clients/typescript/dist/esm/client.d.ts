@@ -33,6 +33,10 @@ export interface ConditionOptions extends CallOptions {
     /** The ETag that the category must have. Default: the ETag of the category, if you pass it instead of its id. */
     ifMatch?: string;
 }
+export interface ListOptions extends CallOptions {
+    /** Return only categories with exactly this name. */
+    name?: string | undefined;
+}
 /** All categories, and the ETag of the list; `categories` is undefined if it has not changed. */
 export interface ListState {
     categories: Category[] | undefined;
@@ -93,7 +97,7 @@ export declare class RawCategories {
     get(id: number, options?: CallOptions): Promise<Result<Category>>;
     update(category: number | Category, change: CategoryPatch, options?: ConditionOptions): Promise<Result<Category>>;
     delete(category: number | Category, options?: ConditionOptions): Promise<Result<null>>;
-    list(options?: CallOptions): Promise<Result<Category[]>>;
+    list({ name, ...options }?: ListOptions): Promise<Result<Category[]>>;
     listIfChanged(etag?: string, options?: CallOptions): Promise<Result<ListState>>;
 }
 /** The operations on categories. All accounts share one list of them. */
@@ -118,8 +122,8 @@ export declare class Categories {
      * must still have its ETag.
      */
     delete(category: number | Category, options?: ConditionOptions): Promise<void>;
-    /** Returns all categories by ascending id, from one response. */
-    list(options?: CallOptions): Promise<Category[]>;
+    /** Returns all categories by ascending id, from one response; with a name, only those with exactly this name. */
+    list(options?: ListOptions): Promise<Category[]>;
     /** Returns all categories and the list's ETag, or no categories if the list still has the given ETag. */
     listIfChanged(etag?: string, options?: CallOptions): Promise<ListState>;
     /** Iterates over all categories, reading them in pages. */
