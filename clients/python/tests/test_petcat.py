@@ -13,6 +13,7 @@ import socket
 import threading
 import typing
 import unittest
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from unittest import mock
@@ -104,9 +105,9 @@ class Transport(unittest.TestCase):
             async with AsyncPetcat(max_retries=0) as client:
                 self.assertEqual((await client.categories.create("hint")).name, "hint")
                 self.assertEqual(len(await asyncio.gather(*(client.categories.list() for _ in range(20)))), 20)
-                for name in ("short", "slow"):
+                for name, timeout in (("short", 30), ("slow", 0.05)):
                     with self.assertRaises(petcat.ConnectionFailed) as raised:
-                        await client.categories.create(name, timeout=0.05 if name == "slow" else 30)
+                        await client.categories.create(name, timeout=timeout)
                     self.assertTrue(raised.exception.outcome_unknown)
 
         asyncio.run(calls())
@@ -226,6 +227,25 @@ class Client(unittest.TestCase):
         for call in (lambda: client.categories.list(deadline=30), lambda: client.categories.list(deadline=30, max_retries=3)):
             with self.assertRaises(petcat.ServerError):
                 call()
+
+    def test_the_timeout_ends_a_response_that_comes_in_small_parts(self) -> None:
+        at = 0
+
+        class Body(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                nonlocal at
+                for part in (b"[", b" ", b"]"):
+                    at += 20
+                    yield part
+
+        def respond(_: httpx.Request) -> httpx.Response:
+            return httpx.Response(200, stream=Body())
+
+        client = client_of(respond, max_retries=0)
+        with mock.patch("petcat._time.now", lambda: at):
+            self.assertEqual(client.categories.list(timeout=61), [])
+            with self.assertRaisesRegex(petcat.ConnectionFailed, "took too long"):
+                client.categories.list(timeout=30)
 
     def test_both_kinds_have_the_same_operations(self) -> None:
         for name in ("Petcat", "Categories", "CategoriesWithRaw", "Pets", "Orders"):

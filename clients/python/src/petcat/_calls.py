@@ -43,7 +43,7 @@ _GATEWAY = frozenset((500, 502, 503, 504, *range(520, 525)))
 class CallOptions(TypedDict, total=False):
     """Options of one call."""
 
-    timeout: float  #: of each request, in seconds
+    timeout: float  #: of each request with its whole response, in seconds
     deadline: float  #: of the whole call with its waits and retries, in seconds
     max_retries: int
     headers: Mapping[str, str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import ssl
-import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
@@ -155,7 +154,8 @@ class _Exchange:
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        self._ends = time.monotonic() + request.timeout
+        self._ends = _time.now() + request.timeout
+        self._timeouts = httpx.Timeout(request.timeout, connect=min(_CONNECT, request.timeout)).as_dict()
         self._connects_to = ""  # the service, or a proxy
         self.sent: bool | None = None  # whether httpx began to send it; None if it does not say
 
@@ -166,11 +166,13 @@ class _Exchange:
             request.url,
             headers=request.headers,
             content=request.body,
-            timeout=httpx.Timeout(request.timeout, connect=min(_CONNECT, request.timeout)),
-            extensions={"trace": trace},
+            extensions={"trace": trace, "timeout": self._timeouts},
         )
 
     def trace(self, event: str, info: dict[str, Any]) -> None:
+        """Called before and after each step of the request. Each may take the time that is left."""
+        left = max(self._ends - _time.now(), 0.001)
+        self._timeouts.update(connect=min(_CONNECT, left), write=left, read=left)
         if event.endswith("connect_tcp.started"):
             self.sent = False
             host = str(info["host"])
@@ -182,8 +184,9 @@ class _Exchange:
         self.trace(event, info)
 
     def in_time(self, parts: Iterator[bytes]) -> Iterator[bytes]:
+        """Yields the parts of a body, until the request has taken too long."""
         for part in parts:
-            if time.monotonic() > self._ends:
+            if _time.now() > self._ends:
                 raise httpx.ReadTimeout("the response took too long")
             yield part
 
