@@ -118,12 +118,13 @@ workflows: need-go ## Check the workflows in .github
 	$(ACTIONLINT) .github/workflows/*
 
 .PHONY: gen
-gen: need-go ## Regenerate files
+gen: need-go need-npm clients/typescript/node_modules ## Regenerate files, and build the TypeScript client
 	go generate ./...
+	npm run --silent --prefix clients/typescript build
 	go test ./internal/archtest -run Generated -count=1 -update
 
 .PHONY: gen-check
-gen-check: ## Fail if a generated file is out of date
+gen-check: ## Fail if a generated file, or what is built of the clients, is out of date
 	@scripts/gen-check
 
 .PHONY: contract

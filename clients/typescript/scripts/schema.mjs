@@ -1,6 +1,6 @@
-// Writes src/schema.ts, the types of the OpenAPI document. An open list (x-extensible-enum)
+// Writes src/schema.ts, the types of the OpenAPI document's schemas. An open list (x-extensible-enum)
 // becomes its values and any other string, so that editors offer what there is.
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 import ts from "typescript";
 
@@ -11,7 +11,8 @@ const anyString = factory.createIntersectionTypeNode([
   factory.createTypeLiteralNode([]),
 ]);
 
-const types = await openapiTS(here("../../../api/openapi.json"), {
+const { openapi, info, components } = JSON.parse(await readFile(here("../../../api/openapi.json"), "utf8"));
+const types = await openapiTS({ openapi, info, components: { schemas: components.schemas } }, {
   transform(schema) {
     const values = schema["x-extensible-enum"];
     if (!values) return undefined;
