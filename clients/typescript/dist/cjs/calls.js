@@ -173,13 +173,15 @@ function listOf(value) {
 /** The codes of Node.js and Bun for failed connections, Deno's text, and the codes for failed TLS. */
 const notConnected = /^(ECONNREFUSED|ConnectionRefused|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$/;
 const notConnectedText = /connection refused|dns error/i;
+/** The texts of Node.js and Deno for ports that fetch never connects to, such as 9. */
+const badPort = /^bad port$|requests to port \d+ are blocked/i;
 const noTls = /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/;
 /** Returns the outcome of a request without a response. */
 function lost(error, repeatable, url) {
     const { cause, code: own } = error;
     const code = String(cause?.code ?? own ?? "");
     const text = (cause?.message || code || (error instanceof Error && error.message) || String(error)).trim();
-    if (text === "bad port")
+    if (badPort.test(text))
         return { error: new errors_js_1.ConnectionError("fetch does not connect to this port", error), again: false, unknown: false };
     if (noTls.test(code)) {
         const message = `${text}; does the port speak TLS, with a certificate that this machine trusts?`;
