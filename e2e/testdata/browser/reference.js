@@ -43,7 +43,8 @@ async function main() {
   const shown = await response.locator('.highlight-code code').first().textContent();
 
   await create.locator('.execute').evaluate((element) => element.scrollIntoView());
-  await page.screenshot({ path: screenshot, mask: [create.locator('.curl-command span', { hasText: key }).last()], maskColor: '#555' });
+  if ((await page.locator('body').innerText()).includes(key)) messages.push('the page shows the key');
+  await page.screenshot({ path: screenshot });
   const serious = await judge(page);
   await browser.close(); // completes netLog
   process.stdout.write(JSON.stringify({ operations, status, shown, messages, serious }));
