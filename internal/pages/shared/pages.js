@@ -89,11 +89,7 @@ function draw(chart, columns) {
   // Of many series, only those with values: a legend of all of them would be too long.
   const all = series[chart.dataset.chart].map(([label, number], i) => ({ label, number, column: columns[i + 1] }));
   const shown = all.length < 5 ? all : all.filter(({ column }) => column.some((v) => v > 0));
-  let data = [columns[0], ...shown.map(({ column }) => column)];
-  if (chart.dataset.chart === 'usage') { // starts at the first value
-    const first = columns[0].findIndex((at, i) => shown.some(({ column }) => column[i] > 0));
-    data = data.map((column) => column.slice(Math.max(0, first - 1)));
-  }
+  const data = [columns[0], ...shown.map(({ column }) => column)];
   const labels = shown.map(({ label }) => label).join();
   const before = plots.get(chart);
   const empty = !data.slice(1).some((column) => column.some((v) => v > 0));
