@@ -10,6 +10,7 @@ export interface CallOptions {
   /** The maximum time of each request with its whole response. For the whole call, use AbortSignal.timeout. */
   timeoutMs?: number | undefined;
   maxRetries?: number | undefined;
+  /** More headers of each request. */
   headers?: Record<string, string> | undefined;
 }
 

@@ -12,10 +12,14 @@ interface Created {
 }
 /** A class of pets. Its ETag identifies its current state, for `ifMatch`; it is missing in lists. */
 export type Category = Schemas["Category"] & Created & { etag?: string };
+/** An animal of a category. */
 export type Pet = Schemas["Pet"] & Created;
+/** An order of a pet. */
 export type Order = Schemas["Order"] & Created;
+/** The account's use of its quotas and its storage. */
 export type Usage = Schemas["Usage"];
 export type NewCategory = Schemas["NewCategory"];
+/** What an update changes. */
 export type CategoryPatch = Schemas["CategoryPatch"];
 export type NewPet = Schemas["NewPet"];
 export type NewOrder = Schemas["NewOrder"];
@@ -133,7 +137,7 @@ export class Petcat {
   }
 }
 
-/** The operations on categories. Each returns its result with the response. */
+/** The operations of Categories. Each returns its result with the response. */
 export class RawCategories {
   readonly #caller: Caller;
 

@@ -12,10 +12,14 @@ interface Created {
 export type Category = Schemas["Category"] & Created & {
     etag?: string;
 };
+/** An animal of a category. */
 export type Pet = Schemas["Pet"] & Created;
+/** An order of a pet. */
 export type Order = Schemas["Order"] & Created;
+/** The account's use of its quotas and its storage. */
 export type Usage = Schemas["Usage"];
 export type NewCategory = Schemas["NewCategory"];
+/** What an update changes. */
 export type CategoryPatch = Schemas["CategoryPatch"];
 export type NewPet = Schemas["NewPet"];
 export type NewOrder = Schemas["NewOrder"];
@@ -88,7 +92,7 @@ export declare class Petcat {
      */
     request<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<Result<T>>;
 }
-/** The operations on categories. Each returns its result with the response. */
+/** The operations of Categories. Each returns its result with the response. */
 export declare class RawCategories {
     #private;
     /** @internal */

@@ -64,7 +64,7 @@ class Petcat {
     }
 }
 exports.Petcat = Petcat;
-/** The operations on categories. Each returns its result with the response. */
+/** The operations of Categories. Each returns its result with the response. */
 class RawCategories {
     #caller;
     /** @internal */

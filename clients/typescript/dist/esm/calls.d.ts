@@ -8,6 +8,7 @@ export interface CallOptions {
     /** The maximum time of each request with its whole response. For the whole call, use AbortSignal.timeout. */
     timeoutMs?: number | undefined;
     maxRetries?: number | undefined;
+    /** More headers of each request. */
     headers?: Record<string, string> | undefined;
 }
 /** The argument of `onRetry`: a request failed and is retried. */

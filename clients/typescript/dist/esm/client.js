@@ -60,7 +60,7 @@ export class Petcat {
         return this.#caller.call({ method, path, read, query, body, headers, options: rest });
     }
 }
-/** The operations on categories. Each returns its result with the response. */
+/** The operations of Categories. Each returns its result with the response. */
 export class RawCategories {
     #caller;
     /** @internal */
