@@ -58,7 +58,7 @@ async function main() {
   }
   await advice.waitFor();
   await page.getByRole('textbox', { name: 'Note' }).fill('We grow.');
-  await button('Ask for this plan').click();
+  await button('Request this plan').click();
   await page.getByText('You asked for the Pro plan').waitFor();
   await look();
   const approval = await fetch(`${management}/admin/v1/plan-requests/1/approve`, { method: 'POST', headers: { Authorization: `Bearer ${token}` } });

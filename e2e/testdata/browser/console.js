@@ -60,8 +60,8 @@ async function main() {
   }
   await page.getByLabel('Plan').selectOption('enterprise');
   await page.locator('[name=max_bytes]').waitFor();
-  await page.getByLabel('Requests a minute').fill('600');
-  await page.getByLabel('Requests a day').fill('10,000');
+  await page.getByLabel('Requests per minute').fill('600');
+  await page.getByLabel('Requests per day').fill('10,000');
   saw.serious.push(...await judge(page));
   await button('Create the account').dblclick();
   await page.getByText('The account was created.').waitFor();
@@ -86,7 +86,7 @@ async function main() {
     await pause(100 + 300 * Math.random());
   }
   await open(`accounts/${account}`);
-  await page.getByLabel('Requests a minute').fill('1');
+  await page.getByLabel('Requests per minute').fill('1');
   await button('Change the plan').click();
   await page.getByText('The plan was changed.').waitFor();
   const banned = Date.now() + 30_000;
@@ -132,7 +132,7 @@ async function main() {
   await page.waitForURL(/keys\/key_1$/);
   await search.fill('nob');
   await search.press('Enter');
-  await page.getByText('Nothing was found.').waitFor();
+  await page.getByText('No results.').waitFor();
   saw.serious.push(...await judge(page));
   saw.found = new URL(page.url()).pathname + new URL(page.url()).search;
   await search.fill('WHISK');
