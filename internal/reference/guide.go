@@ -67,9 +67,6 @@ func rules() string {
 	return b.String()
 }
 
-// inScrollers puts each table into an element that scrolls, so that a phone does not scroll the page.
-var inScrollers = strings.NewReplacer("<table>", `<div class="page-table" tabindex="0"><table>`, "</table>", "</table></div>")
-
 // render returns Markdown as HTML.
 func render(text string) string {
 	markdown := goldmark.New(
@@ -80,5 +77,9 @@ func render(text string) string {
 	if err := markdown.Convert([]byte(served(text)), &b); err != nil { // writes to a buffer do not fail
 		panic(err)
 	}
-	return inScrollers.Replace(b.String())
+	// Each table scrolls in its own element, so that a phone does not scroll the page.
+	return strings.NewReplacer(
+		"<table>", `<div class="page-table" tabindex="0"><table>`,
+		"</table>", "</table></div>",
+	).Replace(b.String())
 }
