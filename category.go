@@ -227,6 +227,11 @@ type CategoryStore interface {
 	// ascending id, in one snapshot, and stops at the first error that fn returns. The
 	// texts of a category are valid until fn returns.
 	EachCategory(ctx context.Context, fn func(RevisedCategory) error) error
+
+	// CategoryChanges returns the next changes of a reader by ascending revision, one for each
+	// category: its last. It returns the error of [ChangePosition.CheckKept]; deletions are kept
+	// for [DeletionRetention].
+	CategoryChanges(ctx context.Context, q ChangeQuery) ([]RevisedCategory, error)
 }
 
 // CategoryFeed reports the changes that other servers made in a shared store.

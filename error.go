@@ -36,6 +36,7 @@ const (
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
 	CodeCategoryInUse         Code = "category_in_use" // the account's pets use it, so it cannot be deleted
 	CodeOperationSunset       Code = "operation_sunset"
+	CodeCursorExpired         Code = "cursor_expired"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeBodyTooLarge          Code = "body_too_large"
 	CodeUnsupportedMediaType  Code = "unsupported_media_type"

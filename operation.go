@@ -22,6 +22,7 @@ const (
 	OpGetCategory    OperationID = "getCategory"
 	OpUpdateCategory OperationID = "updateCategory"
 	OpDeleteCategory OperationID = "deleteCategory"
+	OpListChanges    OperationID = "listCategoryChanges"
 	OpGetUsage       OperationID = "getUsage"
 	OpListPets       OperationID = "listPets"
 	OpCreatePet      OperationID = "createPet"
@@ -65,12 +66,19 @@ func Operations() []Operation {
 			Method:    "GET",
 			Path:      "/categories",
 			Stability: Stable,
-			Query:     []string{"limit", "after", "name"},
+			Query:     []string{"limit", "after", "name", "owner"},
 		},
 		{ID: OpCreateCategory, Method: "POST", Path: "/categories", Stability: Stable},
 		{ID: OpGetCategory, Method: "GET", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpUpdateCategory, Method: "PATCH", Path: "/categories/{categoryId}", Stability: Beta},
 		{ID: OpDeleteCategory, Method: "DELETE", Path: "/categories/{categoryId}", Stability: Beta},
+		{
+			ID:        OpListChanges,
+			Method:    "GET",
+			Path:      "/categories/changes",
+			Stability: Beta,
+			Query:     []string{"limit", "after"},
+		},
 		{ID: OpGetUsage, Method: "GET", Path: "/usage", Stability: Beta, Free: true},
 		{
 			ID:        OpListPets,

@@ -25,7 +25,7 @@ func (s Storage) Minus(other Storage) Storage {
 }
 
 // categoryBytes is the size of a category without its texts: the id, the names of the members, and
-// what a node keeps for it. It bounds the memory of many categories with short names.
+// 12 bytes that a node keeps for it. It bounds the memory of many categories with short names.
 const categoryBytes = 64
 
 // Size returns the number of bytes for which a category counts: those of its texts in JSON (UTF-8,

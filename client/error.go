@@ -39,6 +39,7 @@ const (
 	CodeCategoryInUse         Code = "category_in_use"
 	CodeStorageLimitReached   Code = "storage_limit_reached"
 	CodeOperationSunset       Code = "operation_sunset"
+	CodeCursorExpired         Code = "cursor_expired"
 	CodePreconditionFailed    Code = "precondition_failed"
 	CodeBodyTooLarge          Code = "body_too_large"
 	CodeUnsupportedMediaType  Code = "unsupported_media_type"

@@ -3,6 +3,7 @@
 package petcat_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -207,6 +208,52 @@ func ExampleCategories_All() {
 	// Output:
 	// 1 dog
 	// 2 cat
+}
+
+func ExampleCategories_Changes() {
+	c, stop := newClient()
+	defer stop()
+
+	bookmark := "" // of the last run
+	for page, err := range c.Categories.Changes(context.Background(), petcat.ChangeOptions{Bookmark: bookmark}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, change := range page.Changes {
+			fmt.Println(change.ID, change.Category.Name) // the Category of a deletion is nil
+		}
+		bookmark = page.Bookmark // store it with the changes
+	}
+	// Output:
+	// 1 dog
+	// 2 cat
+}
+
+// A program that keeps a copy refreshes it every two minutes. A later process continues it.
+func ExampleMirror() {
+	c, stop := newClient()
+	defer stop()
+	ctx := context.Background()
+
+	mirror := c.Categories.NewMirror()
+	if _, err := mirror.Refresh(ctx); err != nil {
+		log.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := mirror.Save(&file); err != nil {
+		log.Fatal(err)
+	}
+
+	later := c.Categories.NewMirror()
+	if err := later.Load(&file); err != nil {
+		log.Fatal(err)
+	}
+	changed, err := later.Refresh(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(later.Categories()[2].Name, changed)
+	// Output: cat false
 }
 
 func ExamplePets_Create() {

@@ -50,9 +50,15 @@ type PageOptions struct {
 // maxPage is the maximum page size.
 const maxPage = 1000
 
-// linksNext reports whether a response links to a next page.
-func linksNext(h http.Header) bool {
-	return strings.Contains(strings.ReplaceAll(h.Get("Link"), `"`, ""), "rel=next")
+// nextLink returns the target of the link to the next page, or "".
+func nextLink(h http.Header) string {
+	for link := range strings.SplitSeq(strings.Join(h.Values("Link"), ", "), "<") {
+		target, parameters, _ := strings.Cut(link, ">")
+		if strings.Contains(strings.ReplaceAll(parameters, `"`, ""), "rel=next") {
+			return target
+		}
+	}
+	return ""
 }
 
 // all returns an iterator over the pages of a list. It requests the next page by the last id of
@@ -71,7 +77,7 @@ func all[T resource](
 			var page list[T]
 			res, err := c.Do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page, options...)
 			// A proxy may have dropped the link of a full page.
-			more = err == nil && (len(page) >= limit || linksNext(res.Header))
+			more = err == nil && (len(page) >= limit || nextLink(res.Header) != "")
 			last := after
 			for _, element := range page {
 				last = element.id()

@@ -75,6 +75,8 @@ type (
 			Quantity    int
 			PageSize    int `json:"page_size"`
 			After       int64
+			Bookmark    string
+			File        json.RawMessage
 			Object      *struct {
 				ID   int64
 				ETag string
@@ -290,6 +292,11 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 		return map[string]any{"categories": v, "etag": res.ETag}, res, err
 	case "categories.all":
 		return collect(c.Categories.All(ctx, page, options...))
+	case "categories.changes":
+		changes := petcat.ChangeOptions{Bookmark: x.Bookmark, Limit: x.PageSize}
+		return collect(c.Categories.Changes(ctx, changes, options...))
+	case "categories.mirror":
+		return mirror(ctx, c, x.File, options)
 	case "pets.create":
 		v, res, err := c.Pets.Create(ctx, petcat.NewPet{Name: *x.Name, CategoryID: x.CategoryID}, options...)
 		return created(v, "", res), res, err
@@ -323,6 +330,25 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 		return v, res, err
 	}
 	return nil, nil, fmt.Errorf("no call is named %q", a.Call)
+}
+
+// mirror refreshes the mirror of a file.
+func mirror(
+	ctx context.Context, c *petcat.Client, file []byte, options []petcat.Option,
+) (any, *petcat.Response, error) {
+	m := c.Categories.NewMirror()
+	if file != nil {
+		if err := m.Load(bytes.NewReader(file)); err != nil {
+			return nil, nil, err
+		}
+	}
+	changed, err := m.Refresh(ctx, options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var saved bytes.Buffer
+	err = m.Save(&saved)
+	return map[string]any{"changed": changed, "file": json.RawMessage(saved.Bytes())}, nil, err
 }
 
 // created adds the members that results of the other clients have.

@@ -167,6 +167,8 @@ func (s *service) operation(r *http.Request, body []byte) reply {
 	switch r.Method + r.URL.Path {
 	case "GET/v1/categories":
 		return s.list(r)
+	case "GET/v1/categories/changes":
+		return s.changes(r)
 	case "POST/v1/categories":
 		return s.create(r, body)
 	}
@@ -188,6 +190,19 @@ func (s *service) list(r *http.Request) reply {
 		}
 		page = append(page, c)
 	}
+	a.body = encode(page)
+	return a
+}
+
+// changes lists the creates, which are the only changes.
+func (s *service) changes(r *http.Request) reply {
+	a := success(http.StatusOK, nil)
+	n, _ := strconv.Atoi(r.FormValue("after"))
+	page := []petcat.ChangedCategory{}
+	for _, c := range s.categories[n:] {
+		page = append(page, petcat.ChangedCategory{ID: c.ID, Category: &c})
+	}
+	a.header["Link"] = fmt.Sprintf(`</v1/categories/changes?after=%d>; rel="next"`, len(s.categories))
 	a.body = encode(page)
 	return a
 }

@@ -72,7 +72,7 @@ func killOften(t *testing.T, place string, kills int) {
 	n := serve(t, place)
 	front := newForwarder(t, n)
 	client := newClient(t, &http.Transport{})
-	known := newBook()
+	known, copied := newBook(), newFollower()
 	var group sync.WaitGroup
 	for w := range writers {
 		group.Go(func() {
@@ -86,10 +86,14 @@ func killOften(t *testing.T, place string, kills int) {
 		n.kill()
 		n = serve(t, place)
 		known.check(t, func() []category { return n.fresh(k.Key) })
+		copied.wantList(t, n, k)
 		front.behind.Store(n)
 	}
 	group.Wait()
 	known.check(t, func() []category { return n.fresh(k.Key) })
+	if copied.wantList(t, n, k); copied.restarts > 0 {
+		t.Errorf("the copy began again %d times", copied.restarts)
+	}
 	n.stop()
 }
 

@@ -39,6 +39,7 @@ type torture struct {
 	patient  key
 	client   *http.Client
 	known    *book
+	copied   *follower
 	last     atomic.Int64 // the newest acknowledged category
 
 	mu      sync.Mutex
@@ -80,7 +81,7 @@ func TestTortureCluster(t *testing.T) {
 
 // newTorture starts three nodes. There may be at most most nodes.
 func newTorture(t *testing.T, place string, most int) *torture {
-	x := &torture{t: t, random: seeded(t), place: place, most: most, known: newBook(), answers: map[int]int{}}
+	x := &torture{t: t, random: seeded(t), place: place, most: most, known: newBook(), copied: newFollower(), answers: map[int]int{}}
 	x.client = newClient(t, &http.Transport{MaxIdleConnsPerHost: 100})
 	setOutage(t, true, x.client) // at any time
 	x.k = newKey(t, x.place, "acme", unlimited...)
@@ -120,6 +121,7 @@ func (x *torture) during(failures func()) {
 	}
 	var free time.Time // when the patient client may send again
 	use(100*time.Millisecond, func(random *rand.Rand, _ int) { free = x.wait(random, x.patient, free) })
+	use(200*time.Millisecond, func(random *rand.Rand, _ int) { x.follow(random) })
 
 	failures()
 	close(stop)
@@ -127,6 +129,10 @@ func (x *torture) during(failures func()) {
 	x.heal()
 	for _, n := range x.nodes {
 		x.known.check(t, func() []category { return n.categories(x.k.Key) })
+	}
+	x.copied.wantList(t, x.nodes[0], x.k)
+	if x.postgres != nil && x.copied.restarts > 0 { // a failover may expire cursors
+		t.Errorf("the copy began again %d times", x.copied.restarts)
 	}
 	x.checkLimits()
 	for _, n := range x.nodes {
@@ -193,6 +199,14 @@ func (x *torture) look(random *rand.Rand) {
 		if a.decode(x.t, &all); len(all) == 0 || all[0].ID != newest {
 			x.t.Errorf("a list without Age lacks category %d, which was acknowledged before: %v", newest, all)
 		}
+	}
+}
+
+// follow reads the next changes from a random node.
+func (x *torture) follow(random *rand.Rand) {
+	a := x.ask(random, x.copied.next, x.k)
+	if a != nil && a.StatusCode != http.StatusServiceUnavailable {
+		x.copied.apply(x.t, a)
 	}
 }
 

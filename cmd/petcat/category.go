@@ -31,7 +31,7 @@ from --url or PETCAT_URL. No data directory is needed.`,
 	},
 		p.categoryListCommand(), p.categoryGetCommand(), p.categoryCreateCommand(), p.categoryUpdateCommand(),
 		p.categoryDeleteCommand(),
-		p.categoryImportCommand(), p.categoryExportCommand(),
+		p.categoryImportCommand(), p.categoryExportCommand(), p.categoryMirrorCommand(),
 	)
 }
 

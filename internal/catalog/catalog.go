@@ -103,7 +103,7 @@ func (c *Catalog) Load(ctx context.Context, from source) error {
 			return nil
 		}
 		c.hold(category.Account, category.Stored())
-		return c.list.append(category.Category)
+		return c.list.append(category)
 	})
 	c.publish()
 	return err
@@ -187,9 +187,9 @@ func (l *list) apply(change petcat.RevisedCategory) {
 	case change.Deleted:
 		err = l.edit(change.ID, nil)
 	case l.open.last() < change.ID:
-		err = l.append(change.Category)
+		err = l.append(change)
 	default:
-		err = l.edit(change.ID, &change.Category)
+		err = l.edit(change.ID, &change)
 	}
 	if err != nil {
 		// The domain rejects categories that cannot be encoded. The list must not lack a
@@ -199,23 +199,27 @@ func (l *list) apply(change petcat.RevisedCategory) {
 }
 
 // append encodes a category at the end of the list.
-func (l *list) append(category petcat.Category) error {
+func (l *list) append(category petcat.RevisedCategory) error {
 	if len(l.open.data) >= blockSize {
 		l.sealed = append(l.sealed, newBlock(l.open.clone(), l.revision))
 		l.open = elements{}
 	}
 	before := len(l.open.data)
-	data, err := AppendCategory(l.open.data, category)
+	data, err := AppendCategory(l.open.data, category.Category)
 	if err != nil {
 		return fmt.Errorf("catalog: category %d: %w", category.ID, err)
 	}
-	l.open = elements{append(data, ','), append(l.open.starts, uint32(before))} // #nosec G115 -- a block is far smaller
+	l.open = elements{
+		data:   append(data, ','),
+		starts: append(l.open.starts, uint32(before)), // #nosec G115 -- a block is far smaller
+		owners: append(l.open.owners, category.Account),
+	}
 	l.count++
 	return nil
 }
 
 // edit replaces or inserts the category with an id, or removes it if category is nil.
-func (l *list) edit(id petcat.CategoryID, category *petcat.Category) error {
+func (l *list) edit(id petcat.CategoryID, category *petcat.RevisedCategory) error {
 	at := min(l.segmentAfter(id-1), len(l.sealed))
 	before := l.segment(at)
 	i, found := before.find(id)
@@ -223,13 +227,15 @@ func (l *list) edit(id petcat.CategoryID, category *petcat.Category) error {
 		return nil
 	}
 	var object []byte
+	var owner petcat.AccountID
 	if category != nil {
+		owner = category.Account
 		var err error
-		if object, err = AppendCategory(nil, *category); err != nil {
+		if object, err = AppendCategory(nil, category.Category); err != nil {
 			return fmt.Errorf("catalog: category %d: %w", id, err)
 		}
 	}
-	after := before.splice(i, found, object)
+	after := before.splice(i, found, object, owner)
 	l.count += int64(len(after.starts) - len(before.starts))
 	if at < len(l.sealed) {
 		l.replaced = append(l.replaced, l.sealed[at])

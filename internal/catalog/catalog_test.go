@@ -151,8 +151,21 @@ func checkCuts(t *rapid.T, s *catalog.Snapshot, want []petcat.Category) {
 		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(want), func(c petcat.Category) bool { return c.ID <= after })
+	checkPages(t, rest, after, limit, s.Page)
+	owned := slices.DeleteFunc(rest, func(c petcat.Category) bool { return ownerOf(c.ID) != 1 })
+	checkPages(t, owned, after, limit, func(after petcat.CategoryID, limit int) catalog.Page {
+		return s.Owned(1, nil, after, limit)
+	})
+}
+
+// checkPages checks the pages of the rest of a list.
+func checkPages(
+	t *rapid.T, rest []petcat.Category, after petcat.CategoryID, limit int,
+	read func(after petcat.CategoryID, limit int) catalog.Page,
+) {
+	t.Helper()
 	for {
-		page := s.Page(after, limit)
+		page := read(after, limit)
 		n := min(limit, len(rest))
 		if got := unmarshalled(t, bytes.Join(page.Parts, nil)); !equal(got, rest[:n]) {
 			t.Fatalf("the page of %d after %d is wrong:\n%s", limit, after, diff.Diff(rest[:n], got))

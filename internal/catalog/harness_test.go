@@ -41,8 +41,12 @@ func revised(id int, name string, description *string) petcat.RevisedCategory {
 	return petcat.RevisedCategory{
 		Category: petcat.Category{ID: petcat.CategoryID(id), Name: name, Description: description},
 		Revision: petcat.Revision(2*id + 5),
+		Account:  ownerOf(petcat.CategoryID(id)),
 	}
 }
+
+// ownerOf returns the account that creates a category in the tests: 0, 1 or 2.
+func ownerOf(id petcat.CategoryID) petcat.AccountID { return petcat.AccountID(id % 3) }
 
 // many returns the categories from first to last, each of about size bytes.
 func many(first, last, size int) []petcat.RevisedCategory {

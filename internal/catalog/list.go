@@ -16,10 +16,17 @@ import (
 // elements is a segment of the list: objects by id ascending, each with a comma after it.
 type elements struct {
 	data   []byte
-	starts []uint32 // offset of each object in data
+	starts []uint32           // offset of each object in data
+	owners []petcat.AccountID // the creator of each object
 }
 
-func (e elements) clone() elements { return elements{slices.Clone(e.data), slices.Clone(e.starts)} }
+func (e elements) clone() elements {
+	return elements{
+		data:   slices.Clone(e.data),
+		starts: slices.Clone(e.starts),
+		owners: slices.Clone(e.owners),
+	}
+}
 
 // start returns the offset of object i, or the end of the segment after the last object.
 func (e elements) start(i int) int {
@@ -57,24 +64,29 @@ func (e elements) find(id petcat.CategoryID) (i int, found bool) {
 	return sort.Find(len(e.starts), func(i int) int { return int(id - e.id(i)) })
 }
 
-// splice returns a copy with object inserted at index i, unless object is nil, and without the
-// old object i if replace is true.
-func (e elements) splice(i int, replace bool, object []byte) elements {
+// splice returns a copy with an owner's object inserted at index i, unless object is nil, and without
+// the old object i if replace is true.
+func (e elements) splice(i int, replace bool, object []byte, owner petcat.AccountID) elements {
 	next := i
 	if replace {
 		next++
 	}
-	out := elements{e.data[:e.start(i)], e.starts[:i]}.clone()
+	out := e.to(i).clone()
 	if object != nil {
-		out = out.concat(elements{append(object, ','), []uint32{0}})
+		out = out.concat(elements{append(object, ','), []uint32{0}, []petcat.AccountID{owner}})
 	}
 	return out.concat(e.from(next))
+}
+
+// to returns the elements before object i.
+func (e elements) to(i int) elements {
+	return elements{e.data[:e.start(i)], e.starts[:i], e.owners[:i]}
 }
 
 // from returns the elements starting with object i.
 func (e elements) from(i int) elements {
 	cut := e.start(i)
-	rest := elements{data: e.data[cut:]}
+	rest := elements{data: e.data[cut:], owners: e.owners[i:]}
 	for _, start := range e.starts[i:] {
 		rest.starts = append(rest.starts, start-uint32(cut)) // #nosec G115 -- a block is far smaller
 	}
@@ -87,6 +99,7 @@ func (e elements) concat(rest elements) elements {
 		e.starts = append(e.starts, uint32(len(e.data))+start) // #nosec G115 -- a block is far smaller
 	}
 	e.data = append(e.data, rest.data...)
+	e.owners = append(e.owners, rest.owners...)
 	return e
 }
 
@@ -98,7 +111,7 @@ func (e elements) blocks(since petcat.Revision) []*block {
 		return nil
 	case n > 1 && len(e.data) > 2*blockSize:
 		return []*block{
-			newBlock(elements{e.data[:e.start(n/2)], e.starts[:n/2]}, since),
+			newBlock(e.to(n/2), since),
 			newBlock(e.from(n/2), since),
 		}
 	default:
@@ -134,13 +147,21 @@ func (p Page) ETag() string { return contentTag(p.Parts...) }
 // Category returns the JSON object of a category and its strong validator, and whether the list
 // has the category.
 func (s *Snapshot) Category(id petcat.CategoryID) (object []byte, etag string, found bool) {
-	e := s.segment(s.segmentAfter(id - 1))
-	i, found := e.find(id)
+	object, found = s.object(id)
 	if !found {
 		return nil, "", false
 	}
-	object = e.object(i)
 	return object, CategoryETag(object), true
+}
+
+// object returns the JSON object of a category, and whether the list has the category.
+func (s *Snapshot) object(id petcat.CategoryID) (object []byte, found bool) {
+	e := s.segment(s.segmentAfter(id - 1))
+	i, found := e.find(id)
+	if !found {
+		return nil, false
+	}
+	return e.object(i), true
 }
 
 // CategoryETag returns the strong validator of a category with the given JSON object.
@@ -166,16 +187,23 @@ func (s *Snapshot) Page(after petcat.CategoryID, limit int) Page {
 		}
 		at++
 	}
-	last := &p.Parts[len(p.Parts)-1]
-	*last = (*last)[:len(*last)-1] // without its comma
-	p.Parts = append(p.Parts, []byte("]"))
+	p.Parts = EndArray(p.Parts)
 	return p
+}
+
+// EndArray appends the end of an array. parts are its beginning and its elements, each with a comma
+// after it.
+func EndArray(parts [][]byte) [][]byte {
+	if len(parts) > 1 {
+		last := &parts[len(parts)-1]
+		*last = (*last)[:len(*last)-1] // without its comma
+	}
+	return append(parts, []byte("]"))
 }
 
 // Named returns up to limit categories with a name and ids larger than after. It scans the list.
 func (s *Snapshot) Named(name string, after petcat.CategoryID, limit int) Page {
-	// Quotes within JSON strings are escaped, so a match is a member.
-	wanted, err := jsontext.AppendQuote([]byte(nameStart), name)
+	wanted, err := nameMember(name)
 	p := Page{Parts: [][]byte{[]byte("[")}}
 	for at := s.segmentAfter(after); err == nil && p.Next == 0 && at <= len(s.sealed); at++ {
 		e := s.segment(at)
@@ -195,11 +223,42 @@ func (s *Snapshot) Named(name string, after petcat.CategoryID, limit int) Page {
 			after, limit = e.id(from-1), limit-1
 		}
 	}
-	if last := &p.Parts[len(p.Parts)-1]; len(p.Parts) > 1 {
-		*last = (*last)[:len(*last)-1] // without its comma
-	}
-	p.Parts = append(p.Parts, []byte("]"))
+	p.Parts = EndArray(p.Parts)
 	return p
+}
+
+// Owned returns up to limit categories that an account created, with ids larger than after, and with a
+// name if name is not nil. It scans the list.
+func (s *Snapshot) Owned(account petcat.AccountID, name *string, after petcat.CategoryID, limit int) Page {
+	var wanted []byte
+	var err error
+	if name != nil {
+		wanted, err = nameMember(*name)
+	}
+	p := Page{Parts: [][]byte{[]byte("[")}}
+	for at := s.segmentAfter(after); err == nil && p.Next == 0 && at <= len(s.sealed); at++ {
+		e := s.segment(at)
+		for i, _ := e.find(after + 1); i < len(e.owners); i++ {
+			named := bytes.HasPrefix(bytes.TrimLeft(e.object(i)[len(objectStart):], "0123456789"), wanted)
+			if e.owners[i] != account || !named {
+				continue
+			}
+			if limit == 0 {
+				p.Next = after
+				break
+			}
+			p.Parts = append(p.Parts, e.data[e.start(i):e.start(i+1)])
+			after, limit = e.id(i), limit-1
+		}
+	}
+	p.Parts = EndArray(p.Parts)
+	return p
+}
+
+// nameMember returns the member with a name, as objects of the list contain it. Quotes within JSON
+// strings are escaped, so no other text equals it. It fails if the name is not valid UTF-8.
+func nameMember(name string) ([]byte, error) {
+	return jsontext.AppendQuote([]byte(nameStart), name)
 }
 
 // contentTag returns an ETag that depends only on the bytes of a representation.

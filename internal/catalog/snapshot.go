@@ -10,6 +10,7 @@ import (
 type Snapshot struct {
 	list
 
+	dataset string
 	etags   [encodings]string
 	tail    func() []byte
 	asked   *asked
@@ -23,10 +24,15 @@ type Snapshot struct {
 type asked [encodings]atomic.Bool
 
 func newSnapshot(dataset string, l list, a *asked, r *readers) *Snapshot {
-	s := &Snapshot{list: l, asked: a, readers: r}
+	s := &Snapshot{
+		list:    l,
+		dataset: dataset,
+		asked:   a,
+		readers: r,
+	}
 	s.tail = sync.OnceValue(s.makeTail)
 	for e := range encodings {
-		s.etags[e] = `"` + dataset + "-" + strconv.FormatInt(int64(l.revision), 10) + Encoding(e).suffix() + `"`
+		s.etags[e] = `"` + s.name(l.revision) + Encoding(e).suffix() + `"`
 	}
 	return s
 }

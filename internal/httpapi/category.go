@@ -23,8 +23,8 @@ func (s *Server) listCategories(e *exchange) error {
 		return err
 	}
 	defer list.Read(e.cutOff)()
-	if page.asked || page.query.Has("name") {
-		cut, err := page.cut(list)
+	if page.asked || page.query.Has("name") || page.query.Has("owner") {
+		cut, err := page.cut(list, e.caller.Account)
 		if err != nil {
 			return err
 		}
@@ -35,21 +35,35 @@ func (s *Server) listCategories(e *exchange) error {
 	return e.sendCurrent(current, list.ETags(), age)
 }
 
-// cut returns the requested page of a list, filtered by name if requested.
-func (p *page) cut(list *catalog.Snapshot) (catalog.Page, error) {
-	names := p.query["name"]
-	switch {
-	case len(names) == 0:
-		return list.Page(petcat.CategoryID(p.after), p.limit), nil
-	case len(names) > 1:
-		return catalog.Page{}, petcat.Errorf(petcat.CodeInvalidField,
-			"the query parameter name must be sent once").In("name")
+// cut returns the requested page of a list, filtered by owner and name if requested.
+func (p *page) cut(list *catalog.Snapshot, caller petcat.AccountID) (catalog.Page, error) {
+	owner, err := p.text("owner")
+	if err != nil {
+		return catalog.Page{}, err
 	}
-	p.filter = "name=" + url.QueryEscape(names[0]) + "&"
+	name, err := p.text("name")
+	if err != nil {
+		return catalog.Page{}, err
+	}
 	if !p.asked {
 		p.limit = math.MaxInt
 	}
-	return list.Named(names[0], petcat.CategoryID(p.after), p.limit), nil
+	if name != nil {
+		p.filter = "name=" + url.QueryEscape(*name) + "&"
+	}
+	after := petcat.CategoryID(p.after)
+	switch {
+	case owner != nil && *owner != "me":
+		return catalog.Page{}, petcat.Errorf(petcat.CodeInvalidField,
+			"the query parameter owner must be me; to list the categories of all accounts, leave it out").In("owner")
+	case owner != nil:
+		p.filter = "owner=me&" + p.filter
+		return list.Owned(caller, name, after, p.limit), nil
+	case name != nil:
+		return list.Named(*name, after, p.limit), nil
+	default:
+		return list.Page(after, p.limit), nil
+	}
 }
 
 // getCategory handles GET /categories/{categoryId}.

@@ -25,9 +25,19 @@ type page struct {
 	query  url.Values
 }
 
-// page parses the query with limit and after. An invalid query is an error, because ignoring it
-// would return another list, for example all items.
+// page parses the query with limit and after.
 func (e *exchange) page() (p page, err error) {
+	if p, err = e.limitedPage(); err != nil {
+		return p, err
+	}
+	p.asked = p.query.Has("limit") || p.query.Has("after")
+	p.after, err = p.parameter("after", 0, maxID, 0)
+	return p, err
+}
+
+// limitedPage parses the query with limit. An invalid query is an error, because ignoring it would
+// return another list, for example all items.
+func (e *exchange) limitedPage() (p page, err error) {
 	if e.r.URL.RawQuery == "" {
 		return page{limit: defaultPage}, nil
 	}
@@ -37,12 +47,21 @@ func (e *exchange) page() (p page, err error) {
 				"and separate them with &")
 	}
 	limit, err := p.parameter("limit", 1, petcat.MaxPage, defaultPage)
-	if err != nil {
-		return p, err
-	}
-	p.limit, p.asked = int(limit), p.query.Has("limit") || p.query.Has("after")
-	p.after, err = p.parameter("after", 0, maxID, 0)
+	p.limit = int(limit)
 	return p, err
+}
+
+// text returns a query parameter, nil if it is absent. It must not be repeated.
+func (p page) text(name string) (*string, error) {
+	values := p.query[name]
+	switch len(values) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &values[0], nil
+	default:
+		return nil, petcat.Errorf(petcat.CodeInvalidField, "the query parameter %s must be sent once", name).In(name)
+	}
 }
 
 // parameter returns a query parameter that must be a whole number from least to most, or the default
@@ -98,13 +117,16 @@ func shortened(escaped string) string {
 	return short + "..."
 }
 
-// linkNext adds a Link to the next page (RFC 8288). after is the last id of this page, 0 if it is
-// the last page.
+// linkNext adds a Link to the next page. after is the last id of this page, 0 if it is the last page.
 func (e *exchange) linkNext(p page, after int64) {
-	if after == 0 {
-		return
+	if after != 0 {
+		e.linkAfter(p, strconv.FormatInt(after, 10))
 	}
-	query := p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + strconv.FormatInt(after, 10)
+}
+
+// linkAfter adds a Link to the page after a position (RFC 8288).
+func (e *exchange) linkAfter(p page, after string) {
+	query := p.filter + "limit=" + strconv.Itoa(p.limit) + "&after=" + after
 	next := "<" + e.server.options.PublicURL + basePath + e.path + "?" + query + `>; rel="next"`
 	e.Header()["Link"] = append(slices.Clip(e.Header()["Link"]), next)
 }

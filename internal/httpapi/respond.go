@@ -72,12 +72,20 @@ func (e *exchange) cutOff() {
 	_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(0))
 }
 
-// sendJSON sends JSON that caches must not store.
-func (e *exchange) sendJSON(status int, body []byte) {
+// sendJSON sends JSON that caches must not store, in parts.
+func (e *exchange) sendJSON(status int, parts ...[]byte) {
 	h := e.Header()
 	h["Content-Type"] = contentTypeJSON
 	h["Cache-Control"] = noStore
-	e.send(status, body)
+	e.send(status, parts...)
+}
+
+// setAge says how old a response is. 0 means current.
+func (e *exchange) setAge(age time.Duration) {
+	if age > 0 {
+		// Rounded up, so that no stale response has the age 0.
+		e.Header()["Age"] = integer(int64((age + time.Second - 1) / time.Second))
+	}
 }
 
 // sendNoContent sends 204.
@@ -111,10 +119,7 @@ func (e *exchange) sendCurrent(current *catalog.Representation, all []string, ag
 	} else {
 		h["Vary"] = append(h["Vary"], varyList...)
 	}
-	if age > 0 {
-		// Rounded up, so that no stale response has the age 0.
-		h["Age"] = integer(int64((age + time.Second - 1) / time.Second))
-	}
+	e.setAge(age)
 	if outcome == web.NotModified {
 		e.send(http.StatusNotModified)
 		return nil

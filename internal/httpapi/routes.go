@@ -22,6 +22,7 @@ func (s *Server) route() {
 		petcat.OpGetCategory:    s.getCategory,
 		petcat.OpUpdateCategory: withBody(s, asMergePatch, s.updateCategory),
 		petcat.OpDeleteCategory: s.deleteCategory,
+		petcat.OpListChanges:    s.listCategoryChanges,
 		petcat.OpGetUsage:       s.getUsage,
 		petcat.OpListPets:       s.listPets,
 		petcat.OpCreatePet:      withBody(s, asJSON, s.createPet),

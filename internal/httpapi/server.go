@@ -52,6 +52,7 @@ type Store interface {
 	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
 	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
 	DeleteCategory(ctx context.Context, d petcat.DeleteCategory) error
+	CategoryChanges(ctx context.Context, q petcat.ChangeQuery) ([]petcat.RevisedCategory, error)
 	CreatePet(ctx context.Context, c petcat.CreatePet) (petcat.CreatedPet, error)
 	FindPet(ctx context.Context, id petcat.PetID) (petcat.Pet, error)
 	DeletePet(ctx context.Context, d petcat.DeletePet) error

@@ -58,7 +58,8 @@ const (
 	stripNodes    = `DELETE FROM nodes`
 	stripSessions = `DELETE FROM sessions`
 	stripLinks    = `DELETE FROM sign_in_links`
-	// stripMeta deletes the shared texts, which belong to the running deployment.
+	// stripMeta deletes the shared texts, which belong to the running deployment, and what was
+	// removed for readers of the dataset: a restore makes another one.
 	stripMeta  = `DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`
 	insertMeta = `INSERT INTO meta (name, value) VALUES ($1, $2)`
 )

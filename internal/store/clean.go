@@ -29,13 +29,6 @@ const (
 			WHERE created_at <= (SELECT CAST(unixepoch('subsec') * 1000 AS bigint)) - $1
 			ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
-	// deleteOldDeletions keeps the row with the newest revision, which the ETag of the list names.
-	deleteOldDeletions = `
-		DELETE FROM categories WHERE id IN (
-			SELECT id FROM categories
-			WHERE deleted_at <= $1 AND revision < (SELECT max(revision) FROM categories)
-			ORDER BY deleted_at LIMIT $2 FOR UPDATE SKIP LOCKED)`
-
 	deleteExpiredUsageDays = `
 		DELETE FROM usage_days WHERE (day, account_id) IN (
 			SELECT day, account_id FROM usage_days
@@ -88,7 +81,6 @@ func (s *Store) Clean(ctx context.Context) error {
 		before int64
 	}{
 		{deleteExpiredIdempotencyKeys, petcat.IdempotencyRetention.Milliseconds()},
-		{deleteOldDeletions, now.Add(-petcat.DeletionRetention).UnixMilli()},
 		{deleteExpiredUsageDays, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
 		{deleteStoppedUsageNodes, now.Add(-stoppedRetention).UnixMilli()},
 		{deleteExpiredUsageNodes, now.Add(-petcat.UsageDays).UnixMilli()},
@@ -100,6 +92,9 @@ func (s *Store) Clean(ctx context.Context) error {
 		if err := s.deleteExpired(ctx, expired.query, expired.before); err != nil {
 			return err
 		}
+	}
+	if err := s.removeOldDeletions(ctx, now.Add(-petcat.DeletionRetention)); err != nil {
+		return err
 	}
 	if err := s.MarkKilledNodes(ctx, killedAfter); err != nil {
 		return err

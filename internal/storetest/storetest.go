@@ -73,6 +73,7 @@ func run(t *testing.T, open Open) {
 	}{
 		{"categories", testCategories},
 		{"changes of categories", testCategoryChanges},
+		{"copies of the list", testChanges},
 		{"bounds of storage", testBounds},
 		{"pets", testPets},
 		{"orders", testOrders},

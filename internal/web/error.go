@@ -33,7 +33,7 @@ func StatusOf(code petcat.Code) int {
 		return http.StatusRequestTimeout
 	case petcat.CodeIdempotencyInProgress, petcat.CodeCategoryInUse, petcat.CodeConflict:
 		return http.StatusConflict
-	case petcat.CodeOperationSunset:
+	case petcat.CodeOperationSunset, petcat.CodeCursorExpired:
 		return http.StatusGone
 	case petcat.CodePreconditionFailed:
 		return http.StatusPreconditionFailed

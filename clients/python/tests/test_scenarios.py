@@ -12,7 +12,7 @@ import traceback
 import unittest
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from unittest import mock
 
 import httpx
@@ -171,6 +171,19 @@ def make(client: Petcat | AsyncPetcat, call: Json) -> Any:
     return target(**arguments)
 
 
+#: The calls that return an iterator.
+ITERATORS = (".all", ".changes")
+
+M = TypeVar("M", petcat.Mirror, petcat.AsyncMirror)
+
+
+def loaded(mirror: M, call: Json) -> M:
+    """Returns a mirror after it has loaded the file of a call, if there is one."""
+    if "file" in call.get("args", {}):
+        mirror.load(json.dumps(call["args"]["file"]))
+    return mirror
+
+
 class Scenarios(unittest.TestCase):
     def check(self, scenario: Json, is_async: bool) -> None:
         time = VirtualTime(BEGIN)
@@ -225,8 +238,11 @@ class Scenarios(unittest.TestCase):
 
             def one(call: Json = call) -> None:
                 def result() -> object:
+                    if call["call"] == "categories.mirror":
+                        mirror = loaded(client.categories.mirror(), call)
+                        return {"changed": mirror.refresh(), "file": json.loads(mirror.save())}
                     made = make(client, call)
-                    return list(made) if call["call"].endswith(".all") else made
+                    return list(made) if call["call"].endswith(ITERATORS) else made
 
                 self.expect(call, key, *outcome(result))
 
@@ -237,8 +253,13 @@ class Scenarios(unittest.TestCase):
 
             async def one(call: Json = call) -> None:
                 try:
-                    made = make(client, call)
-                    value: object = [element async for element in made] if call["call"].endswith(".all") else await made
+                    value: object
+                    if call["call"] == "categories.mirror":
+                        mirror = loaded(client.categories.mirror(), call)
+                        value = {"changed": await mirror.refresh(), "file": json.loads(mirror.save())}
+                    else:
+                        made = make(client, call)
+                        value = [element async for element in made] if call["call"].endswith(ITERATORS) else await made
                 except (ValueError, petcat.PetcatError) as error:
                     self.expect(call, key, None, error)
                 else:

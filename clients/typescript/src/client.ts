@@ -1,6 +1,7 @@
 import { Caller, isRecord, listOf, type Call, type CallOptions, type PageOptions, type Query, type Result, type Retry } from "./calls.js";
 import type { Wait } from "./gate.js";
 import type { Limits } from "./limits.js";
+import { changes, Mirror, type ChangeOptions, type ChangePage } from "./mirror.js";
 import type { components } from "./schema.js";
 
 type Schemas = components["schemas"];
@@ -229,6 +230,19 @@ export class Categories {
   /** Iterates over all categories, reading them in pages. */
   all(options?: PageOptions & CallOptions): AsyncGenerator<Category, void> {
     return this.#caller.pages<Category>("/categories", options);
+  }
+
+  /**
+   * Iterates over the pages of categories that changed after a bookmark; there is at least one. If the bookmark has
+   * expired, the error has the code `cursor_expired`: begin without one. A mirror does all that.
+   */
+  changes(options: ChangeOptions = {}): AsyncGenerator<ChangePage, void> {
+    return changes(this.#caller, options);
+  }
+
+  /** Returns an empty copy of all categories, which its `refresh` fills and keeps current. */
+  mirror(): Mirror {
+    return new Mirror(this.#caller);
   }
 }
 

@@ -21,4 +21,5 @@ export type {
 } from "./client.js";
 export { AbortError, APIError, ConnectionError, PetcatError, type ErrorCode } from "./errors.js";
 export type { Wait } from "./gate.js";
+export { Mirror, type ChangedCategory, type ChangeOptions, type ChangePage } from "./mirror.js";
 export type { Limits, Window } from "./limits.js";

@@ -122,6 +122,10 @@ async function make(petcat, { call, args = {}, options: given, raw }) {
       return Array.fromAsync ? Array.fromAsync(operations.all(camels(args))) : collect(operations.all(camels(args)));
     case "list":
       return operations.list({ ...args, ...options });
+    case "changes":
+      return collect(operations.changes({ ...camels(args), ...options }));
+    case "mirror":
+      return refreshed(operations.mirror(), args.file, options);
     case "create":
       return operations.create(args, options);
     case "update": {
@@ -135,6 +139,12 @@ async function make(petcat, { call, args = {}, options: given, raw }) {
     default:
       return operations[camel(name)](...Object.values(args), options);
   }
+}
+
+async function refreshed(mirror, file, options) {
+  if (file) mirror.load(JSON.stringify(file));
+  const changed = await mirror.refresh(options);
+  return { changed, file: JSON.parse(mirror.save()) };
 }
 
 async function collect(all) {

@@ -11,6 +11,7 @@ import httpx
 from ._calls import CallOptions, Pages, Retry
 from ._gate import Wait
 from ._limits import Limits
+from ._mirror import ChangePage, Changes, Mirror, iterate
 from ._models import UNSET, Category, E, ListState, Order, Pet, Response, Unset, Usage
 from ._operations import (
     Self,
@@ -189,6 +190,16 @@ class Categories:
     def all(self, *, page_size: int = 1000, after: int = 0, **options: Unpack[CallOptions]) -> Iterator[Category]:
         """Iterates over all categories, reading them in pages."""
         return _all(self._caller, Pages("/categories", Category, page_size, after, {}, options))
+
+    def changes(self, bookmark: str = "", *, page_size: int = 1000, **options: Unpack[CallOptions]) -> Iterator[ChangePage]:
+        """Iterates over the pages of categories that changed after a bookmark; "" means all. There is at
+        least one page. If the bookmark has expired, the error has the code cursor_expired: begin with "".
+        A mirror does all that."""
+        return iterate(self._caller, Changes(bookmark, page_size, options))
+
+    def mirror(self) -> Mirror:
+        """Returns an empty copy of all categories, which its refresh fills and keeps current."""
+        return Mirror(self._caller)
 
 
 class Pets:

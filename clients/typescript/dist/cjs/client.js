@@ -2,6 +2,7 @@
 Object.defineProperty(exports, "__esModule", { value: true });
 exports.Orders = exports.Pets = exports.Categories = exports.RawCategories = exports.Petcat = exports.version = void 0;
 const calls_js_1 = require("./calls.js");
+const mirror_js_1 = require("./mirror.js");
 /** The version of this package. */
 exports.version = "1.0.0";
 /** Node.js or a compatible runtime; undefined in browsers. */
@@ -142,6 +143,17 @@ class Categories {
     /** Iterates over all categories, reading them in pages. */
     all(options) {
         return this.#caller.pages("/categories", options);
+    }
+    /**
+     * Iterates over the pages of categories that changed after a bookmark; there is at least one. If the bookmark has
+     * expired, the error has the code `cursor_expired`: begin without one. A mirror does all that.
+     */
+    changes(options = {}) {
+        return (0, mirror_js_1.changes)(this.#caller, options);
+    }
+    /** Returns an empty copy of all categories, which its `refresh` fills and keeps current. */
+    mirror() {
+        return new mirror_js_1.Mirror(this.#caller);
     }
 }
 exports.Categories = Categories;

@@ -1,6 +1,6 @@
 "use strict";
 Object.defineProperty(exports, "__esModule", { value: true });
-exports.PetcatError = exports.ConnectionError = exports.APIError = exports.AbortError = exports.version = exports.Petcat = void 0;
+exports.Mirror = exports.PetcatError = exports.ConnectionError = exports.APIError = exports.AbortError = exports.version = exports.Petcat = void 0;
 var client_js_1 = require("./client.js");
 Object.defineProperty(exports, "Petcat", { enumerable: true, get: function () { return client_js_1.Petcat; } });
 Object.defineProperty(exports, "version", { enumerable: true, get: function () { return client_js_1.version; } });
@@ -9,3 +9,5 @@ Object.defineProperty(exports, "AbortError", { enumerable: true, get: function (
 Object.defineProperty(exports, "APIError", { enumerable: true, get: function () { return errors_js_1.APIError; } });
 Object.defineProperty(exports, "ConnectionError", { enumerable: true, get: function () { return errors_js_1.ConnectionError; } });
 Object.defineProperty(exports, "PetcatError", { enumerable: true, get: function () { return errors_js_1.PetcatError; } });
+var mirror_js_1 = require("./mirror.js");
+Object.defineProperty(exports, "Mirror", { enumerable: true, get: function () { return mirror_js_1.Mirror; } });

@@ -1,6 +1,7 @@
 import { Caller, type CallOptions, type PageOptions, type Query, type Result, type Retry } from "./calls.js";
 import type { Wait } from "./gate.js";
 import type { Limits } from "./limits.js";
+import { Mirror, type ChangeOptions, type ChangePage } from "./mirror.js";
 import type { components } from "./schema.js";
 type Schemas = components["schemas"];
 /** The additional member of a created object. */
@@ -132,6 +133,13 @@ export declare class Categories {
     listIfChanged(etag?: string, options?: CallOptions): Promise<ListState>;
     /** Iterates over all categories, reading them in pages. */
     all(options?: PageOptions & CallOptions): AsyncGenerator<Category, void>;
+    /**
+     * Iterates over the pages of categories that changed after a bookmark; there is at least one. If the bookmark has
+     * expired, the error has the code `cursor_expired`: begin without one. A mirror does all that.
+     */
+    changes(options?: ChangeOptions): AsyncGenerator<ChangePage, void>;
+    /** Returns an empty copy of all categories, which its `refresh` fills and keeps current. */
+    mirror(): Mirror;
 }
 /** The operations on pets. Experimental. */
 export declare class Pets {

@@ -1,4 +1,5 @@
 import { Caller, isRecord, listOf } from "./calls.js";
+import { changes, Mirror } from "./mirror.js";
 /** The version of this package. */
 export const version = "1.0.0";
 /** Node.js or a compatible runtime; undefined in browsers. */
@@ -137,6 +138,17 @@ export class Categories {
     /** Iterates over all categories, reading them in pages. */
     all(options) {
         return this.#caller.pages("/categories", options);
+    }
+    /**
+     * Iterates over the pages of categories that changed after a bookmark; there is at least one. If the bookmark has
+     * expired, the error has the code `cursor_expired`: begin without one. A mirror does all that.
+     */
+    changes(options = {}) {
+        return changes(this.#caller, options);
+    }
+    /** Returns an empty copy of all categories, which its `refresh` fills and keeps current. */
+    mirror() {
+        return new Mirror(this.#caller);
     }
 }
 /** The operations on pets. Experimental. */

@@ -3,4 +3,5 @@ export { Petcat, version } from "./client.js";
 export type { Categories, Category, CategoryPatch, ConditionOptions, CreateOptions, ListState, NewCategory, NewOrder, NewPet, Options, Order, Orders, Pet, Pets, RawCategories, RequestOptions, Usage, } from "./client.js";
 export { AbortError, APIError, ConnectionError, PetcatError, type ErrorCode } from "./errors.js";
 export type { Wait } from "./gate.js";
+export { Mirror, type ChangedCategory, type ChangeOptions, type ChangePage } from "./mirror.js";
 export type { Limits, Window } from "./limits.js";

@@ -14,6 +14,20 @@ export interface components {
             /** @description The description, as sent. Absent if the category has none. */
             description?: string;
         };
+        /** @description The last change of a category. It has either `category` or `deleted`. */
+        CategoryChange: {
+            /**
+             * Format: int64
+             * @description The category.
+             */
+            id: number;
+            category?: components["schemas"]["Category"];
+            /**
+             * @description The category does not exist any more.
+             * @constant
+             */
+            deleted?: true;
+        };
         /** @description A category to create. Unknown members are ignored, including `id`. */
         NewCategory: {
             /**
@@ -185,7 +199,7 @@ export interface components {
              * @description The kind of failure, for programs. The list under Errors contains every code of this version. Expect
              *     new codes, and treat an unknown one by its status.
              */
-            code: "malformed_json" | "invalid_body" | "missing_field" | "invalid_field" | "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key" | "disabled_api_key" | "forbidden" | "storage_limit_reached" | "not_found" | "method_not_allowed" | "request_timeout" | "idempotency_in_progress" | "category_in_use" | "operation_sunset" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "idempotency_key_reused" | "rate_limit_exceeded" | "daily_quota_exceeded" | "key_banned" | "too_many_failed_attempts" | "too_many_changes" | "internal_error" | "service_unavailable" | (string & {});
+            code: "malformed_json" | "invalid_body" | "missing_field" | "invalid_field" | "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key" | "disabled_api_key" | "forbidden" | "storage_limit_reached" | "not_found" | "method_not_allowed" | "request_timeout" | "idempotency_in_progress" | "category_in_use" | "operation_sunset" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "idempotency_key_reused" | "rate_limit_exceeded" | "daily_quota_exceeded" | "key_banned" | "too_many_failed_attempts" | "too_many_changes" | "internal_error" | "service_unavailable" | (string & {});
             /** @description The problem and the remedy, for people. The wording may change. */
             message: string;
             /**
