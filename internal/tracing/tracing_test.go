@@ -92,7 +92,7 @@ func TestStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			environment := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.endpoint}
-			for _, variable := range strings.Fields(c.others) {
+			for variable := range strings.FieldsSeq(c.others) {
 				name, value, _ := strings.Cut(variable, "=")
 				environment[name] = value
 			}
