@@ -15,6 +15,7 @@ type KeyAccess struct {
 	ID                          KeyID
 	Account                     AccountID
 	ExpiresAt                   time.Time // zero: never
+	Networks                    Networks
 	ReadOnly, Disabled, Revoked bool
 }
 

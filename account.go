@@ -23,12 +23,14 @@ func (id AccountID) Actor() Actor { return Actor("customer " + id.String()) }
 // Account is one consumer of the API: a person, a team or an application. Its
 // counts are shared by its keys.
 type Account struct {
-	ID        AccountID
-	Name      string
-	Plan      Plan
-	Quota     Quota
-	Storage   Storage // the most that it may store
-	CreatedAt time.Time
+	ID      AccountID
+	Name    string
+	Plan    Plan
+	Quota   Quota
+	Storage Storage // the most that it may store
+	// ExternalID is the operator's own number of the customer, or "".
+	ExternalID ExternalID
+	CreatedAt  time.Time
 	// ClosedAt is zero while the account is open. Closing is permanent, and revokes all
 	// its keys.
 	ClosedAt time.Time
@@ -72,6 +74,30 @@ func ParseAccountName(s string) (AccountName, error) {
 	return AccountName(s), nil
 }
 
+// ExternalID is the operator's own number of a customer, such as one of a billing system. Only
+// [ParseExternalID] makes one.
+type ExternalID string
+
+// MaxExternalID is the maximum length of an external id, in characters.
+const MaxExternalID = 100
+
+// ParseExternalID checks an external id; "" is none. It returns an [Error] with [CodeInvalidField].
+func ParseExternalID(s string) (ExternalID, error) {
+	visible := func(c rune) bool { return c > ' ' && c <= '~' }
+	if len(s) > MaxExternalID || strings.IndexFunc(s, func(c rune) bool { return !visible(c) }) >= 0 {
+		return "", Errorf(CodeInvalidField,
+			"the external id must have at most %d visible ASCII characters, without spaces", MaxExternalID).In("external_id")
+	}
+	return ExternalID(s), nil
+}
+
+// NewAccount is an account to create.
+type NewAccount struct {
+	Name         AccountName
+	Subscription Subscription
+	ExternalID   ExternalID
+}
+
 // NormalizeName returns a name of an account in Unicode's form NFC, in which names are stored and
 // compared: é is the same whether it is typed as one character or as two.
 func NormalizeName(s string) string { return norm.NFC.String(s) }
@@ -88,6 +114,8 @@ type AccountQuery struct {
 	// Prefix is the beginning of the name, ignoring ASCII case; "": any.
 	Prefix string
 	Plan   Plan // "": any
+	// ExternalID selects the account with it, and closed ones that had it; "": any.
+	ExternalID ExternalID
 	// After is the last account of the previous page; zero for the first page.
 	After AccountCursor
 	Limit int // from 1 to [MaxPage]
@@ -111,8 +139,9 @@ type AccountSummary struct {
 
 // AccountEdit changes an account. Nil leaves a value as it is.
 type AccountEdit struct {
-	Name *AccountName
-	Plan *PlanEdit
+	Name       *AccountName
+	Plan       *PlanEdit
+	ExternalID *ExternalID
 }
 
 // PlanEdit changes an account's subscription. What is nil stays as it is, but another plan begins
@@ -128,6 +157,9 @@ type PlanEdit struct {
 func (e AccountEdit) Apply(a Account) (Account, error) {
 	if e.Name != nil {
 		a.Name = string(*e.Name)
+	}
+	if e.ExternalID != nil {
+		a.ExternalID = *e.ExternalID
 	}
 	if e.Plan == nil {
 		return a, nil
@@ -182,17 +214,16 @@ func EditPlan(s Subscription) AccountEdit {
 // entry, and reaches the servers as an [AccessChange].
 type AccountStore interface {
 	// CreateAccount returns an [Error] with [CodeConflict] if an open account
-	// already has the name.
-	CreateAccount(ctx context.Context, by Author, name AccountName, s Subscription) (Result[Account], error)
+	// already has the name or the external id.
+	CreateAccount(ctx context.Context, by Author, n NewAccount) (Result[Account], error)
 	// FindAccount finds an account by id or name; open accounts take precedence. It
 	// returns an [Error] with [CodeNotFound].
 	FindAccount(ctx context.Context, ref string) (Account, error)
 	// EachAccount calls fn for every account, by id ascending, closed ones
 	// included, and stops at the first error that fn returns.
 	EachAccount(ctx context.Context, fn func(Account) error) error
-	// EditAccount changes the name or the plan of an account, or both, immediately. Used quota
-	// stays used. It returns an [Error] with [CodeConflict] if the account is closed, or if
-	// another open account has the name.
+	// EditAccount changes an account immediately. Used quota stays used. It returns an [Error] with
+	// [CodeConflict] if the account is closed, or if another open account has the name or the external id.
 	EditAccount(ctx context.Context, by Author, id AccountID, e AccountEdit) (Result[Account], error)
 	// CloseAccount closes an account permanently, revokes its keys, and declines its pending plan
 	// request. It is idempotent.

@@ -60,3 +60,21 @@ func TestOperatorNames(t *testing.T) {
 		wantCode(t, err, petcat.CodeInvalidField)
 	}
 }
+
+func TestParseExternalID(t *testing.T) {
+	for text, code := range map[string]petcat.Code{
+		"":                       "",
+		"C-1042":                 "",
+		strings.Repeat("~", 100): "",
+		strings.Repeat("~", 101): petcat.CodeInvalidField,
+		"two words":              petcat.CodeInvalidField,
+		"a\n":                    petcat.CodeInvalidField,
+		"é":                      petcat.CodeInvalidField,
+	} {
+		got, err := petcat.ParseExternalID(text)
+		wantCode(t, err, code)
+		if code == "" && string(got) != text {
+			t.Errorf("got %q, want %q", got, text)
+		}
+	}
+}

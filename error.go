@@ -27,6 +27,7 @@ const (
 
 	// 403, 404, 405, 408
 	CodeForbidden           Code = "forbidden"             // the key is valid, but may not do this
+	CodeAddressNotAllowed   Code = "address_not_allowed"   // the key works in other networks
 	CodeStorageLimitReached Code = "storage_limit_reached" // the account or the service has no room
 	CodeNotFound            Code = "not_found"
 	CodeMethodNotAllowed    Code = "method_not_allowed"
@@ -35,12 +36,14 @@ const (
 	// 409, 410, 412, 413, 415, 422
 	CodeIdempotencyInProgress Code = "idempotency_in_progress"
 	CodeCategoryInUse         Code = "category_in_use" // the account's pets use it, so it cannot be deleted
-	CodeOperationSunset       Code = "operation_sunset"
-	CodeCursorExpired         Code = "cursor_expired"
-	CodePreconditionFailed    Code = "precondition_failed"
-	CodeBodyTooLarge          Code = "body_too_large"
-	CodeUnsupportedMediaType  Code = "unsupported_media_type"
-	CodeIdempotencyKeyReused  Code = "idempotency_key_reused"
+	// CodeConflict means that a name is taken, or that the state of the object does not allow the change.
+	CodeConflict             Code = "conflict"
+	CodeOperationSunset      Code = "operation_sunset"
+	CodeCursorExpired        Code = "cursor_expired"
+	CodePreconditionFailed   Code = "precondition_failed"
+	CodeBodyTooLarge         Code = "body_too_large"
+	CodeUnsupportedMediaType Code = "unsupported_media_type"
+	CodeIdempotencyKeyReused Code = "idempotency_key_reused"
 
 	// 429
 	CodeRateLimitExceeded     Code = "rate_limit_exceeded"
@@ -61,9 +64,6 @@ const (
 	CodeInvalidToken Code = "invalid_token"
 	CodeExpiredToken Code = "expired_token"
 	CodeRevokedToken Code = "revoked_token"
-
-	// 409
-	CodeConflict Code = "conflict" // the name is taken, or the state of the object does not allow the change
 )
 
 // Error is a failure whose Code, Message and Field a caller may see. Its cause, if any, is only

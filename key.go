@@ -32,10 +32,12 @@ type Key struct {
 	Label      string
 	Hint       string // the last characters of the secret's random part, to identify the key
 	ReadOnly   bool   // rejected by every operation that [Operation.Writes]
+	Networks   Networks
 	CreatedAt  time.Time
 	ExpiresAt  time.Time // zero: never
 	DisabledAt time.Time // zero: enabled
 	RevokedAt  time.Time // zero: not revoked
+	LeakedAt   time.Time // when somebody else reported its secret, the last time; zero: never
 	Successor  KeyID     // the key that replaced it in a rotation, or 0
 	UsedAt     time.Time // the last use, in whole seconds; zero: never
 }
@@ -85,6 +87,7 @@ type KeyTerms struct {
 	Label     string    // the operator's note on the key, or ""
 	ExpiresAt time.Time // zero: never
 	ReadOnly  bool
+	Networks  Networks
 }
 
 // MaxKeyLabel is the maximum length of a label, in characters.
@@ -153,6 +156,7 @@ func (n NewKey) Apply(now time.Time) (Key, error) {
 		Label:     n.terms.Label,
 		Hint:      n.generated.Hint,
 		ReadOnly:  n.terms.ReadOnly,
+		Networks:  n.terms.Networks,
 		CreatedAt: now,
 		ExpiresAt: n.terms.ExpiresAt,
 	}
@@ -179,8 +183,8 @@ type KeyStore interface {
 	FindKey(ctx context.Context, id KeyID) (Key, error)
 	// FindKeys returns the keys with these hashes, in their order. Unknown hashes are skipped.
 	FindKeys(ctx context.Context, hashes []KeyHash) ([]Key, error)
-	// RotateKey returns both keys. See [Rotation.Apply]. It returns an
-	// [Error] with [CodeNotFound] or [CodeConflict].
+	// RotateKey returns both keys. See [Rotation.Apply]. It revokes a successor that the rotation takes the
+	// place of. It returns an [Error] with [CodeNotFound] or [CodeConflict].
 	RotateKey(ctx context.Context, by Author, r Rotation) (Result[RotatedKey], error)
 	// ChangeKey returns the key after the action. See [KeyAction.Apply]. It
 	// returns an [Error] with [CodeNotFound] or [CodeConflict].

@@ -10,15 +10,27 @@ const (
 	DisableKey KeyAction = "disable"
 	EnableKey  KeyAction = "enable"
 	RevokeKey  KeyAction = "revoke"
+	// ReportLeakedKey disables a key whose secret somebody found and reported.
+	ReportLeakedKey KeyAction = "report_leaked"
 )
 
 // Apply returns the key after the action at now. Actions are idempotent. Enabling or disabling
 // a revoked key is an [Error] with [CodeConflict].
 func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
-	if err := k.checkNotRevoked(); err != nil && a != RevokeKey {
+	if err := k.checkNotRevoked(); err != nil {
+		if a == RevokeKey || a == ReportLeakedKey {
+			return k, nil
+		}
 		return Key{}, err
 	}
 	switch a {
+	case ReportLeakedKey:
+		if k.DisabledAt.IsZero() || k.LeakedAt.IsZero() {
+			k.LeakedAt = now
+		}
+		if k.DisabledAt.IsZero() {
+			k.DisabledAt = now
+		}
 	case DisableKey:
 		if k.DisabledAt.IsZero() {
 			k.DisabledAt = now
@@ -26,28 +38,26 @@ func (a KeyAction) Apply(k Key, now time.Time) (Key, error) {
 	case EnableKey:
 		k.DisabledAt = time.Time{}
 	case RevokeKey:
-		if k.RevokedAt.IsZero() {
-			k.RevokedAt = now
-		}
+		k.RevokedAt = now
 	}
 	return k, nil
 }
 
-// KeyEdit changes a key's label and expiry. Only [ParseKeyEdit] makes a valid one.
+// KeyEdit changes a key's label, expiry and networks. Only [ParseKeyEdit] makes a valid one.
 type KeyEdit struct {
 	label     *string
 	expiresAt *time.Time
+	networks  *Networks
 }
 
-// ParseKeyEdit validates a label as [KeyGenerator.NewKey] does. A label or expiry of nil stays
-// unchanged.
-func ParseKeyEdit(label *string, expiresAt *time.Time) (KeyEdit, error) {
+// ParseKeyEdit validates a label as [KeyGenerator.NewKey] does. What is nil stays unchanged.
+func ParseKeyEdit(label *string, expiresAt *time.Time, networks *Networks) (KeyEdit, error) {
 	if label != nil {
 		if err := checkKeyLabel(*label); err != nil {
 			return KeyEdit{}, err
 		}
 	}
-	return KeyEdit{label: label, expiresAt: expiresAt}, nil
+	return KeyEdit{label: label, expiresAt: expiresAt, networks: networks}, nil
 }
 
 // Apply returns the key after a change by an actor at now. It returns an [Error] with
@@ -59,6 +69,9 @@ func (e KeyEdit) Apply(k Key, by Actor, now time.Time) (Key, error) {
 	}
 	if e.label != nil {
 		k.Label = *e.label
+	}
+	if e.networks != nil {
+		k.Networks = *e.networks
 	}
 	if e.expiresAt == nil {
 		return k, nil

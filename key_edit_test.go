@@ -34,6 +34,24 @@ func TestKeyAction(t *testing.T) {
 			petcat.CodeConflict,
 		},
 		{
+			"report", petcat.ReportLeakedKey, petcat.Key{ID: 1}, petcat.Key{ID: 1, DisabledAt: noon, LeakedAt: noon}, "",
+		},
+		{
+			"report a disabled key", petcat.ReportLeakedKey, petcat.Key{DisabledAt: before},
+			petcat.Key{DisabledAt: before, LeakedAt: noon}, "",
+		},
+		{
+			"report again", petcat.ReportLeakedKey, petcat.Key{DisabledAt: before, LeakedAt: before},
+			petcat.Key{DisabledAt: before, LeakedAt: before}, "",
+		},
+		{
+			"report again a key that was enabled", petcat.ReportLeakedKey, petcat.Key{LeakedAt: before},
+			petcat.Key{DisabledAt: noon, LeakedAt: noon}, "",
+		},
+		{
+			"report a revoked key", petcat.ReportLeakedKey, petcat.Key{RevokedAt: before}, petcat.Key{RevokedAt: before}, "",
+		},
+		{
 			"enable a replaced key, which stays expired", petcat.EnableKey,
 			petcat.Key{DisabledAt: before, ExpiresAt: before, Successor: 2},
 			petcat.Key{ExpiresAt: before, Successor: 2}, "",
@@ -51,7 +69,7 @@ func TestKeyAction(t *testing.T) {
 
 func keyEdit(t *testing.T, label *string, expiresAt *time.Time) petcat.KeyEdit {
 	t.Helper()
-	e, err := petcat.ParseKeyEdit(label, expiresAt)
+	e, err := petcat.ParseKeyEdit(label, expiresAt, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,10 +158,17 @@ func TestKeyEditLabel(t *testing.T) {
 			t.Errorf("%s: the key %+v, want %+v; %v", name, got, want, err)
 		}
 	}
-	_, err := edit.Apply(petcat.Key{RevokedAt: past}, "operator ada", noon)
+	networks := petcat.Networks("192.0.2.0/24")
+	moved, err := petcat.ParseKeyEdit(nil, nil, &networks)
+	wantCode(t, err, "")
+	got, err := moved.Apply(petcat.Key{Label: "ci", Networks: "10.0.0.0/8"}, "customer acct_7", noon)
+	if want := (petcat.Key{Label: "ci", Networks: networks}); err != nil || got != want {
+		t.Errorf("got %+v, want %+v; %v", got, want, err)
+	}
+	_, err = edit.Apply(petcat.Key{RevokedAt: past}, "operator ada", noon)
 	wantCode(t, err, petcat.CodeConflict)
 	long := strings.Repeat("é", 201)
-	_, err = petcat.ParseKeyEdit(&long, nil)
+	_, err = petcat.ParseKeyEdit(&long, nil, nil)
 	wantCode(t, err, petcat.CodeInvalidField)
 	_, err = keyEdit(t, nil, &noon).Apply(petcat.Key{ID: 1}, "operator ada", noon)
 	wantCode(t, err, petcat.CodeInvalidField)

@@ -24,6 +24,9 @@ const (
 	OpDeleteCategory OperationID = "deleteCategory"
 	OpListChanges    OperationID = "listCategoryChanges"
 	OpGetUsage       OperationID = "getUsage"
+	OpGetKey         OperationID = "getKey"
+	OpRotateKey      OperationID = "rotateKey"
+	OpRevokeKey      OperationID = "revokeKey"
 	OpListPets       OperationID = "listPets"
 	OpCreatePet      OperationID = "createPet"
 	OpGetPetByID     OperationID = "getPetById"
@@ -40,6 +43,7 @@ type Operation struct {
 	Stability    Stability
 	Query        []string  // its query parameters; others are ignored
 	Free         bool      // its requests are not charged, and banned keys are answered
+	Own          bool      // it concerns only the key that is used, so read-only keys may use it
 	DeprecatedAt time.Time // zero: not deprecated
 	SunsetAt     time.Time // zero: no end planned; else 00:00 UTC of a day, at least the notice after DeprecatedAt
 }
@@ -54,8 +58,8 @@ func (o Operation) Sunset(now time.Time) bool {
 }
 
 // Writes reports whether the operation changes something, so that a read-only key may not use
-// it: operations other than GET do.
-func (o Operation) Writes() bool { return o.Method != "GET" }
+// it: operations other than GET do, except those on the key itself.
+func (o Operation) Writes() bool { return o.Method != "GET" && !o.Own }
 
 // Operations returns the registry of all operations of the API. It drives the routes, the
 // headers about stability, and the checks of the OpenAPI document.
@@ -102,5 +106,8 @@ func Operations() []Operation {
 			Query:     []string{"limit", "after"},
 		},
 		{ID: OpCreateOrder, Method: "POST", Path: "/store/orders", Stability: Experimental},
+		{ID: OpGetKey, Method: "GET", Path: "/key", Stability: Beta, Free: true, Own: true},
+		{ID: OpRotateKey, Method: "POST", Path: "/key/rotate", Stability: Beta, Own: true},
+		{ID: OpRevokeKey, Method: "POST", Path: "/key/revoke", Stability: Beta, Own: true},
 	}
 }

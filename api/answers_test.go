@@ -38,7 +38,7 @@ func TestResponseHeaders(t *testing.T) {
 	}
 	// These headers are not on every response with the status.
 	optional := map[string]bool{
-		"X-Stability": true, "Idempotent-Replayed": true, "Age": true, "Accept-Encoding": true, "Content-Encoding": true, "Accept-Patch": true,
+		"X-Stability": true, "Idempotent-Replayed": true, "Retry-After": true, "Age": true, "Accept-Encoding": true, "Content-Encoding": true, "Accept-Patch": true,
 		"X-Error-Field": true, "X-Ignored-Parameters": true,
 	}
 

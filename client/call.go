@@ -26,7 +26,7 @@ const maxBody = 512 << 20
 
 var errTooLong = fmt.Errorf("the response has more than %d bytes", maxBody)
 
-// usagePath is the path of the only operation that does not count against the limits.
+// usagePath is the path of an operation that does not count against the limits.
 const usagePath = "/usage"
 
 // Response is an HTTP response, without its body.
@@ -186,7 +186,7 @@ func (r *call) expired(at time.Time) bool {
 
 // enter passes the gate. The pass of a request that does not count is nil.
 func (r *call) enter(ctx context.Context) (*pass, error) {
-	if r.path == usagePath {
+	if r.path == usagePath || r.path == keyPath {
 		return nil, ctx.Err()
 	}
 	return r.gate.enter(ctx, r.maxWait, func(wait time.Duration, why *Error) {
@@ -275,11 +275,13 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 // learn keeps the limits of a response, and tells the gate how it went.
 func (r *call) learn(res *Response, failure *Error, pass *pass) {
 	var rejected *Error
-	if res.Status == http.StatusTooManyRequests {
+	changes := failure != nil && failure.Code == CodeTooManyChanges // other requests go on
+	if res.Status == http.StatusTooManyRequests && !changes {
 		rejected = failure
 	}
 	limits := res.Limits
 	if res.Status == http.StatusUnauthorized || res.Status >= http.StatusInternalServerError ||
+		changes || failure != nil && failure.Code == CodeAddressNotAllowed ||
 		rejected != nil && (pass == nil || rejected.Code == CodeTooManyFailedAttempts) {
 		limits = Limits{} // they are not the account's
 	}
@@ -357,7 +359,8 @@ func (r *call) mayRetry(err error) bool {
 		return safe && errors.As(err, &lost) &&
 			!errors.As(err, &untrusted) && !errors.Is(err, http.ErrSchemeMismatch) && !errors.Is(err, errTooLong)
 	case http.StatusTooManyRequests, http.StatusRequestTimeout: // it was not carried out
-		return e.Code != CodeTooManyFailedAttempts // a retry would send the same wrong key
+		// A retry would send the same wrong key, or come a day later.
+		return e.Code != CodeTooManyFailedAttempts && e.Code != CodeTooManyChanges
 	case http.StatusInternalServerError,
 		http.StatusBadGateway,
 		http.StatusServiceUnavailable,

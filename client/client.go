@@ -62,6 +62,7 @@ type Client struct {
 	Categories *Categories
 	Pets       *Pets
 	Orders     *Orders
+	Key        *Key
 
 	base *url.URL // ends in apiVersion
 	// authorize sets the key. No field contains the key, so that no printed Client shows it.
@@ -95,7 +96,7 @@ func New(serviceURL, key string, options ...Option) (*Client, error) {
 		authorize: func(h http.Header) { h.Set("Authorization", "Bearer "+key) },
 		settings:  settings{http: newHTTPClient(), retries: defaultRetries, maxWait: defaultMaxWait},
 	}
-	c.Categories, c.Pets, c.Orders = &Categories{c}, &Pets{c}, &Orders{c}
+	c.Categories, c.Pets, c.Orders, c.Key = &Categories{c}, &Pets{c}, &Orders{c}, &Key{c}
 	c.settings, err = c.settings.with(options)
 	for _, name := range []string{headerIdempotencyKey, headerIfMatch, headerIfNoneMatch} {
 		if c.settings.header.Get(name) != "" {

@@ -73,6 +73,7 @@ type (
 			CategoryID  int64 `json:"category_id"`
 			PetID       int64 `json:"pet_id"`
 			Quantity    int
+			Overlap     string
 			PageSize    int `json:"page_size"`
 			After       int64
 			Bookmark    string
@@ -325,6 +326,16 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 		}
 		res, err := c.Do(ctx, x.Method, strings.TrimSuffix(x.Path+"?"+query.Encode(), "?"), x.Body, &out, options...)
 		return out, res, err
+	case "key.get":
+		v, res, err := c.Key.Get(ctx, options...)
+		return v, res, err
+	case "key.rotate":
+		overlap, _ := time.ParseDuration(x.Overlap) // 0: the default
+		v, res, err := c.Key.Rotate(ctx, overlap, options...)
+		return created(v, "", res), res, err
+	case "key.revoke":
+		res, err := c.Key.Revoke(ctx, options...)
+		return nil, res, err
 	case "usage":
 		v, res, err := c.Usage(ctx, options...)
 		return v, res, err

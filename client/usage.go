@@ -113,14 +113,6 @@ type StorageUsage struct {
 	MaxCategories int64 `json:"max_categories"` // also of pets, and of orders
 }
 
-// KeyInfo describes a key.
-type KeyInfo struct {
-	ID        string     `json:"id"`
-	Label     string     `json:"label"`
-	ReadOnly  bool       `json:"read_only"`
-	ExpiresAt *Timestamp `json:"expires_at"` // nil: never
-}
-
 // WindowUsage is an account's use of a window.
 type WindowUsage struct {
 	Window    string    `json:"window"` // "minute" or "day"

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-//go:embed getting-started.md retries.md limits.md paging.md import.md errors.md versioning.md
+//go:embed getting-started.md retries.md limits.md keys.md paging.md import.md errors.md versioning.md
 var files embed.FS
 
 // Guide is a document for integrators.
@@ -21,7 +21,7 @@ type Guide struct {
 // Guides returns all guides, in the order in which they are best read.
 func Guides() []Guide {
 	var guides []Guide
-	for _, name := range []string{"getting-started", "retries", "limits", "paging", "import", "errors", "versioning"} {
+	for _, name := range []string{"getting-started", "retries", "limits", "keys", "paging", "import", "errors", "versioning"} {
 		data, err := files.ReadFile(name + ".md")
 		if err != nil { // the files are part of the binary
 			panic(err)

@@ -34,6 +34,14 @@ or id (acct_12).`,
 			Short:   "Rename an account",
 			Example: "  petcat account rename acme \"Acme Corp\"",
 		}, withAccount(renameAccount)),
+		p.managing(&cobra.Command{
+			Use:   "set-external-id ACCOUNT ID",
+			Short: "Change the external id of an account",
+			Long: `Change the external id of an account, your own number of the customer: at most
+100 visible ASCII characters, unique among open accounts. An empty ID removes
+it.`,
+			Example: `  petcat account set-external-id acme C-1042`,
+		}, withAccount(setExternalID)),
 		p.setPlanCommand(),
 		p.closeAccountCommand(),
 		p.purgeAccountCommand(),
@@ -70,9 +78,11 @@ func (p *program) createAccountCommand() *cobra.Command {
 		Use:   "create NAME --plan PLAN",
 		Short: "Create an account",
 		Example: `  petcat account create acme --plan free
+  petcat account create shop --plan pro --external-id C-1042
   petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
 	}, createAccount)
 	planFlags(cmd)
+	cmd.Flags().String("external-id", "", "set your own `number` of the customer, unique among open accounts")
 	return cmd
 }
 
@@ -84,6 +94,7 @@ func (p *program) listAccountsCommand() *cobra.Command {
 	}, listAccounts)
 	cmd.Flags().String("name", "", "list only accounts whose name contains this `text`, ignoring case")
 	cmd.Flags().String("plan", "", "list only accounts on this `plan`")
+	cmd.Flags().String("external-id", "", "list only accounts with this external `id`")
 	complete(cmd, "plan", planNames()...)
 	return cmd
 }
@@ -155,7 +166,15 @@ func createAccount(c *call) error {
 	if err != nil {
 		return usage(err)
 	}
-	made, err := c.store.CreateAccount(c.ctx(), petcat.By(actor()), name, subscription)
+	external, err := petcat.ParseExternalID(c.text("external-id"))
+	if err != nil {
+		return usage(err)
+	}
+	made, err := c.store.CreateAccount(c.ctx(), petcat.By(actor()), petcat.NewAccount{
+		Name:         name,
+		Subscription: subscription,
+		ExternalID:   external,
+	})
 	a := made.Value
 	return c.printPlan(err, a, "Create its API key with: petcat key create "+a.ID.String())
 }
@@ -165,11 +184,13 @@ func listAccounts(c *call) error {
 	if err != nil {
 		return err
 	}
+	external := petcat.ExternalID(c.text("external-id"))
 	name, plan := strings.ToLower(c.text("name")), strings.ToLower(c.text("plan"))
 	accounts = slices.DeleteFunc(accounts, func(a petcat.Account) bool {
-		return !strings.Contains(strings.ToLower(a.Name), name) || plan != "" && string(a.Plan) != plan
+		return !strings.Contains(strings.ToLower(a.Name), name) || plan != "" && string(a.Plan) != plan ||
+			external != "" && a.ExternalID != external
 	})
-	return c.list(records(c, accounts), "id name plan per_minute per_day state created_at",
+	return c.list(records(c, accounts), "id name external_id plan per_minute per_day state created_at",
 		"No accounts; create one with: petcat account create NAME --plan free")
 }
 
@@ -192,6 +213,17 @@ func renameAccount(c *call, a petcat.Account) error {
 	edited, err := c.store.EditAccount(c.ctx(), petcat.By(actor()), a.ID, petcat.EditName(name))
 	renamed := edited.Value
 	return c.done(err, representation.Account(renamed), "%s is renamed to %s.", accountTitle(a), renamed.Name)
+}
+
+func setExternalID(c *call, a petcat.Account) error {
+	external, err := petcat.ParseExternalID(c.args[1])
+	if err != nil {
+		return usage(err)
+	}
+	edit := petcat.AccountEdit{ExternalID: &external}
+	edited, err := c.store.EditAccount(c.ctx(), petcat.By(actor()), a.ID, edit)
+	return c.done(err, representation.Account(edited.Value),
+		"%s has the external id %q.", accountTitle(a), edited.Value.ExternalID)
 }
 
 func setPlan(c *call, a petcat.Account) error {

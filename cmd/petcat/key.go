@@ -22,22 +22,24 @@ func (p *program) keyCommand() *cobra.Command {
 the exit code is 75.`,
 		Example: `  petcat key create acme --label ci --expires 90d
   petcat key create acme --label dashboard --read-only
-  petcat key create acme --expires 2027-01-31 --json`,
+  petcat key create acme --expires 2027-01-31 --json
+  petcat key create acme --networks 192.0.2.0/24,2001:db8::/32`,
 	}, withAccount(createKey))
 	create.Flags().String("label", "", "add this `note` to the key")
 	expiresFlag(create)
 	create.Flags().Bool("read-only", false,
 		"reject requests with the key that would change something; cannot be changed later")
+	create.Flags().String("networks", "", networksUsage)
 	rotate := p.managing(&cobra.Command{
 		Use:     "rotate KEY_ID",
 		Short:   "Replace a key with a new one; both work for a time",
 		Example: "  petcat key rotate key_34 --overlap 7d",
 		Long: `Replace a key with a new one, which is shown only once. Both work until the
 overlap ends, and share the same counts; with --overlap 0, the old key stops
-working immediately. The new key gets the old key's label and lifetime, and is
-read-only if the old key is. If the new key cannot be printed, its secret is
-lost, and the exit code is 75: rotate the new key to get another secret. The old
-key works until its overlap ends.`,
+working immediately. The new key gets the old key's label, networks and
+lifetime, and is read-only if the old key is. If the new key cannot be printed,
+its secret is lost, and the exit code is 75: rotate the new key to get another
+secret. The old key works until its overlap ends.`,
 	}, rotateKey)
 	rotate.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
 	revoke := p.managing(&cobra.Command{
@@ -100,17 +102,35 @@ an argument.`,
 func (p *program) editKeyCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
 		Use:   "edit KEY_ID",
-		Short: "Change the label or the expiry of a key",
-		Long: `Change the label or the expiry of a key. A key that has expired works again
-until its new expiry. The overlap of a rotated key can only be shortened.`,
+		Short: "Change the label, the expiry or the networks of a key",
+		Long: `Change the label, expiry or networks of a key. A key that has expired works
+again until its new expiry. The overlap of a rotated key can only be shortened.`,
 		Example: `  petcat key edit key_3 --label backend
   petcat key edit key_3 --expires 90d
-  petcat key edit key_3 --expires never`,
+  petcat key edit key_3 --expires never
+  petcat key edit key_3 --networks any`,
 	}, editKey)
 	cmd.Flags().String("label", "", "replace the note of the key by this `note`")
 	cmd.Flags().String("expires", "",
 		"set the `expiry`: after a duration (90d), on a day (2027-01-31, at 00:00 UTC), at an instant (RFC 3339), or never")
+	cmd.Flags().String("networks", "", networksUsage+", or any")
 	return cmd
+}
+
+// networksUsage is the help of --networks.
+const networksUsage = "reject the key outside these `networks`, at most 16, such as 192.0.2.0/24,2001:db8::/32"
+
+// anyNetwork is the value of --networks for a key that works everywhere.
+const anyNetwork = "any"
+
+// networks returns the networks of --networks.
+func (c *call) networks() (petcat.Networks, error) {
+	text := c.text("networks")
+	if text == anyNetwork {
+		return "", nil
+	}
+	networks, err := petcat.ReadNetworks(text)
+	return networks, usage(err)
 }
 
 // keyRecord is the record of a key, without its secret.
@@ -209,7 +229,16 @@ func createKey(c *call, a petcat.Account) error {
 	if err != nil {
 		return err
 	}
-	terms := petcat.KeyTerms{Label: c.text("label"), ExpiresAt: expires, ReadOnly: c.is("read-only")}
+	networks, err := c.networks()
+	if err != nil {
+		return err
+	}
+	terms := petcat.KeyTerms{
+		Label:     c.text("label"),
+		ExpiresAt: expires,
+		ReadOnly:  c.is("read-only"),
+		Networks:  networks,
+	}
 	asked, secret, err := c.keys(c.store.Environment()).NewKey(a.ID, terms)
 	if err != nil {
 		return usage(err)
@@ -263,16 +292,24 @@ func editKey(c *call) error {
 		}
 		expires = &t
 	}
-	if label == nil && expires == nil {
-		return usageErrorf("petcat key edit needs --label or --expires")
+	var networks *petcat.Networks
+	if c.given("networks") {
+		n, err := c.networks()
+		if err != nil {
+			return err
+		}
+		networks = &n
 	}
-	edit, err := petcat.ParseKeyEdit(label, expires)
+	if label == nil && expires == nil && networks == nil {
+		return usageErrorf("petcat key edit needs --label, --expires or --networks")
+	}
+	edit, err := petcat.ParseKeyEdit(label, expires, networks)
 	if err != nil {
 		return usage(err)
 	}
 	edited, err := c.store.EditKey(c.ctx(), petcat.By(actor()), c.keyID(), edit)
 	k := edited.Value
-	return c.done(err, c.keyRecord(k), "%s has the label %q and %s.", k.ID, k.Label, expiryText(k))
+	return c.done(err, c.keyRecord(k), "%s has the label %q, %s and works %s.", k.ID, k.Label, expiryText(k), networksText(k))
 }
 
 // newExpiry returns the time of --expires, zero for never.
@@ -289,6 +326,14 @@ func expiryText(k petcat.Key) string {
 		return "never expires"
 	}
 	return "expires at " + timestamp(k.ExpiresAt)
+}
+
+// networksText says where a key works.
+func networksText(k petcat.Key) string {
+	if k.Networks == "" {
+		return "everywhere"
+	}
+	return "in " + strings.Join(k.Networks.List(), ", ")
 }
 
 func rotateKey(c *call) error {

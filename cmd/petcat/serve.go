@@ -256,7 +256,7 @@ func (c *call) devKey(n devNode) (account petcat.Account, key petcat.Secret, err
 		var free petcat.Subscription
 		if free, err = petcat.ParseSubscription(string(petcat.Free), petcat.Quota{}, petcat.Storage{}); err == nil {
 			var made petcat.Result[petcat.Account]
-			made, err = n.Store().CreateAccount(c.ctx(), petcat.By(actor()), devAccount, free)
+			made, err = n.Store().CreateAccount(c.ctx(), petcat.By(actor()), petcat.NewAccount{Name: devAccount, Subscription: free})
 			account = made.Value
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	statePattern  = regexp.MustCompile(`^("(address|usage)";r=\d+;t=\d+|"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?)$`)
-	policyPattern = regexp.MustCompile(`^("(address|usage)";q=\d+;w=60|"minute";q=\d+;w=60, "day";q=\d+;w=86400)$`)
+	statePattern  = regexp.MustCompile(`^("(address|usage|changes)";r=\d+;t=\d+|"minute";r=\d+;t=\d+(, "day";r=\d+;t=\d+)?)$`)
+	policyPattern = regexp.MustCompile(`^("(address|usage)";q=\d+;w=60|"changes";q=\d+;w=86400|"minute";q=\d+;w=60, "day";q=\d+;w=86400)$`)
 )
 
 // Problems returns the faults of a response. The service sent it between the Unix seconds sent

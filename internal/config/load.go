@@ -8,7 +8,6 @@ import (
 	"maps"
 	"math"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -350,6 +349,19 @@ func ParseDuration(value string) (time.Duration, error) {
 	return d, nil
 }
 
+// ParseOverlap parses the overlap of a rotation in a request; "": the default. It returns a
+// [petcat.Error].
+func ParseOverlap(value string) (time.Duration, error) {
+	if value == "" {
+		return petcat.DefaultOverlap, nil
+	}
+	overlap, err := ParseDuration(value)
+	if err != nil {
+		return 0, petcat.Errorf(petcat.CodeInvalidField, "overlap %v", err).In("overlap")
+	}
+	return overlap, nil
+}
+
 // ParseTime parses a time that a user typed: a duration (7d), which from converts to a time, the
 // start of a day in UTC (2027-01-31), or an instant (RFC 3339). The result has whole seconds.
 func ParseTime(value string, from func(time.Duration) time.Time) (time.Time, error) {
@@ -404,14 +416,6 @@ func listOf[T any](parse func(string) (T, error)) func(string) ([]T, error) {
 		}
 		return all, nil
 	}
-}
-
-func network(value string) (netip.Prefix, error) {
-	if address, err := netip.ParseAddr(value); err == nil {
-		return address.Unmap().Prefix(address.Unmap().BitLen())
-	}
-	prefix, err := netip.ParsePrefix(value)
-	return prefix.Masked(), err
 }
 
 // consoleURL allows http only on loopback, because a sign-in sends a secret.

@@ -198,7 +198,7 @@ func clientSettings(s *Settings) []Setting {
 			WhenEmpty: "none",
 			Usage:     "trust X-Forwarded-For from these `networks`, such as 10.0.0.0/8,::1",
 			More:      "Their `X-Request-Id` is also trusted.",
-			set:       into(&s.TrustedProxies, listOf(network)),
+			set:       into(&s.TrustedProxies, listOf(petcat.ParseNetwork)),
 			must:      "networks or addresses separated by commas, such as 10.0.0.0/8,::1",
 		},
 		{

@@ -130,11 +130,19 @@ func (c *Console) createAccount(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
+	external, err := petcat.ParseExternalID(x.Value("external_id"))
+	if err != nil {
+		return err
+	}
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	made, err := c.Store.CreateAccount(x.R.Context(), by, name, plan)
+	made, err := c.Store.CreateAccount(x.R.Context(), by, petcat.NewAccount{
+		Name:         name,
+		Subscription: plan,
+		ExternalID:   external,
+	})
 	if err != nil {
 		return err
 	}
@@ -190,6 +198,7 @@ func (c *Console) account(x *pages.Exchange) error {
 	})
 }
 
+// renameAccount changes the name and the external id.
 func (c *Console) renameAccount(x *pages.Exchange) error {
 	a, err := c.findAccount(x)
 	if err != nil {
@@ -199,11 +208,19 @@ func (c *Console) renameAccount(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
+	edit := petcat.EditName(name)
+	if x.R.Form.Has("external_id") {
+		external, err := petcat.ParseExternalID(x.Value("external_id"))
+		if err != nil {
+			return err
+		}
+		edit.ExternalID = &external
+	}
 	by, err := x.Author()
 	if err != nil {
 		return err
 	}
-	edited, err := c.Store.EditAccount(x.R.Context(), by, a.ID, petcat.EditName(name))
+	edited, err := c.Store.EditAccount(x.R.Context(), by, a.ID, edit)
 	if err != nil {
 		return err
 	}

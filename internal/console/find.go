@@ -18,12 +18,12 @@ type foundView struct {
 }
 
 // howToSearch is the advice for a search without a result.
-const howToSearch = "Search finds accounts by id or by the beginning of their name, " +
+const howToSearch = "Search finds accounts by id, external id or the beginning of their name, " +
 	"keys by id, keys and tokens by hint or as a whole, pets by id (pet_7), " +
 	"and a recent rejection by its X-Request-Id."
 
 // find redirects to an account, key or pet by its id or to a key by its secret, and shows keys by their
-// hint, accounts by the beginning of their name, and rejections by their X-Request-Id. The text may
+// hint, accounts by their external id or the beginning of their name, and rejections by their X-Request-Id. The text may
 // be a secret: it is in the body of a POST, and the page does not repeat it.
 func (c *Console) find(x *pages.Exchange) error {
 	text := x.Value("q")
@@ -60,6 +60,13 @@ func (c *Console) find(x *pages.Exchange) error {
 		return err
 	}
 	accounts, more := pages.Cut(accounts)
+	if external, err := petcat.ParseExternalID(text); err == nil {
+		exact, err := c.accountPage(x, petcat.AccountQuery{ExternalID: external, Limit: pages.Size})
+		if err != nil {
+			return err
+		}
+		accounts = append(exact, accounts...)
+	}
 	return showFound(x, foundView{
 		Accounts:   accounts,
 		More:       more,

@@ -35,6 +35,15 @@ func TestAccounts(t *testing.T) {
 
 	s.Account("taken")
 	b.Post("accounts/acct_1/name", "name", "taken").Want(http.StatusBadRequest, `data-field="name"`, "already", `value="taken"`)
+	b.Post("accounts/acct_1/name", "name", "acme <b>", "external_id", "C-1").WantGoesTo("accounts/acct_1?done=renamed")
+	s.WantAudited("operator ada", "account.set_external_id", "acct_1")
+	b.Get("accounts/acct_1").Want(http.StatusOK, "<dd>C-1</dd>", `value="C-1"`)
+	b.Get("accounts").Want(http.StatusOK, "C-1")
+	b.Post("accounts/acct_1/name", "name", "acme <b>", "external_id", "C 1").
+		Want(http.StatusBadRequest, `data-field="external_id"`, `value="C 1"`)
+	b.Post("accounts", "name", "x", "plan", "free", "external_id", "C-1").
+		Want(http.StatusBadRequest, `data-field="external_id"`, "The account acct_1 has the external id")
+	b.Post("find", "q", "C-1").Want(http.StatusOK, "accounts/acct_1")
 	b.Post("accounts/acct_1/name", "name", " ").Want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
 	b.Post("accounts/acct_1/name", "name", "Acme & Co").WantGoesTo("accounts/acct_1?done=renamed")
 	s.WantAudited("operator ada", "account.rename", "acct_1")
@@ -129,6 +138,8 @@ func TestKeys(t *testing.T) {
 		Want(http.StatusBadRequest, append(kept, form)...)
 	b.Post("accounts/acct_1/keys", "expires", "2020-01-01").
 		Want(http.StatusBadRequest, "at least a minute in the future")
+	b.Post("accounts/acct_1/keys", "expires", "", "networks", "office").
+		Want(http.StatusBadRequest, `data-field="networks">A network is in CIDR notation`, `value="office"`)
 	const zeroTime = "0001-01-01" // means never
 	b.Post("accounts/acct_1/keys", "expires", zeroTime).Want(http.StatusBadRequest, form)
 
@@ -137,6 +148,10 @@ func TestKeys(t *testing.T) {
 	s.WantAudited("operator ada", "key.edit", "key_1")
 	b.Get("keys/key_1?done=edited").Want(http.StatusOK, "The key was changed.", `value="front"`, `type="date" value=""`)
 	b.Post("keys/key_1", "label", "back", "expires", "soon").Want(http.StatusBadRequest, `value="back"`, `value="soon"`, "must look like 2027-01-31")
+
+	b.Post("keys/key_1", "label", "front", "expires", "", "networks", "192.0.2.0/24, ::1").WantGoesTo("keys/key_1?done=edited")
+	b.Post("keys/key_1", "label", "front", "expires", "").WantGoesTo("keys/key_1?done=edited") // an older form keeps them
+	b.Get("keys/key_1").Want(http.StatusOK, "<dd>192.0.2.0/24 ::1/128</dd>", `value="192.0.2.0/24 ::1/128"`)
 
 	p = b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "key_2", "15 Mar 2027, 12:00")
 	s.WantAudited("operator ada", "key.rotate", "key_1")

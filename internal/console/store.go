@@ -15,7 +15,7 @@ type Store interface {
 	AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error)
 	AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([]petcat.AccountSummary, error)
 	CreateAccount(
-		ctx context.Context, by petcat.Author, name petcat.AccountName, s petcat.Subscription,
+		ctx context.Context, by petcat.Author, n petcat.NewAccount,
 	) (petcat.Result[petcat.Account], error)
 	EditAccount(
 		ctx context.Context, by petcat.Author, id petcat.AccountID, e petcat.AccountEdit,

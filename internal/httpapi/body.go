@@ -37,13 +37,22 @@ func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte
 		if err := e.checkMediaType(mediaTypes); err != nil {
 			return err
 		}
-		defer func() { s.bodies.Release(e.caller.Account, e.bodyTaken) }()
+		defer func() { s.bodies.Release(e.sender(), e.bodyTaken) }()
 		body, err := s.readBody(e)
 		if err != nil {
 			return err
 		}
 		return next(e, body)
 	}
+}
+
+// sender is whose share of BodyBytes a body takes: that of the caller's account, or that of all callers
+// without a key, 0.
+func (e *exchange) sender() petcat.AccountID {
+	if e.caller == nil {
+		return 0
+	}
+	return e.caller.Account
 }
 
 func bodyTooLarge() error {
@@ -97,7 +106,7 @@ func (s *Server) readBody(e *exchange) ([]byte, error) {
 			// One byte over the maximum, for the read that returns io.EOF.
 			size := min(2*cap(body), maxBody+1)
 			more := int64(size - cap(body))
-			if !s.bodies.Take(e.caller.Account, more) {
+			if !s.bodies.Take(e.sender(), more) {
 				return nil, petcat.Errorf(petcat.CodeServiceUnavailable,
 					"too many large request bodies are in flight; retry later")
 			}
@@ -156,6 +165,7 @@ type members struct {
 	Category    jsontext.Value `json:"category_id"`
 	Pet         jsontext.Value `json:"pet_id"`
 	Quantity    jsontext.Value `json:"quantity"`
+	Overlap     jsontext.Value `json:"overlap"`
 
 	err error // the first error
 }

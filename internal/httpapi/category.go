@@ -254,9 +254,7 @@ func create[N any](
 	if err != nil {
 		return err
 	}
-	if replayed {
-		e.set("Idempotent-Replayed", "true")
-	}
+	e.setReplayed(replayed)
 	e.sendJSON(http.StatusCreated, answer)
 	return nil
 }

@@ -170,6 +170,9 @@ func TestReadOnlyKey(t *testing.T) {
 	}
 	ids := strings.NewReplacer("{categoryId}", "1", "{petId}", "1")
 	for _, o := range petcat.Operations() { // whatever is added to the registry
+		if o.Own {
+			continue // TestOwnKeyReadOnly
+		}
 		a := s.do(o.Method, "/v1"+ids.Replace(o.Path), nil, withKey(key))
 		if forbidden := a.StatusCode == 403; forbidden != (o.Method != "GET") {
 			t.Errorf("%s: %d", o.ID, a.StatusCode)

@@ -24,7 +24,7 @@ func TestUsageIsFree(t *testing.T) {
 		want := fmt.Sprintf(`{"plan":"free","windows":[`+
 			`{"window":"minute","limit":60,"used":%d,"remaining":%d,"reset":%d},`+
 			`{"window":"day","limit":1000,"used":%d,"remaining":%d,"reset":%d}],`+
-			`"ban":%s,"bans":[%s],"key":{"id":"key_1","label":"","read_only":false,"expires_at":null},`+
+			`"ban":%s,"bans":[%s],"key":{"id":"key_1","label":"","read_only":false,"expires_at":null,"networks":[]},`+
 			`"storage":{"bytes":0,"max_bytes":2097152,"categories":0,"max_categories":10000}}`,
 			n, 60-n, minute.Unix(), n, 1000-n, midnight.Unix(), ban, bans)
 		if string(a.body) != want {
@@ -54,7 +54,7 @@ func TestUsageIsFree(t *testing.T) {
 	until := noon.Add(time.Hour)
 	terms := petcat.KeyTerms{Label: `a "b"`, ReadOnly: true, ExpiresAt: until}
 	described, _ := s.keyOn(s.account("third", petcat.Pro), terms)
-	want := fmt.Sprintf(`"key":{"id":"key_3","label":"a \"b\"","read_only":true,"expires_at":%d}`, until.Unix())
+	want := fmt.Sprintf(`"key":{"id":"key_3","label":"a \"b\"","read_only":true,"expires_at":%d,"networks":[]}`, until.Unix())
 	if a := s.do("GET", "/v1/usage", nil, withKey(described)); !strings.Contains(string(a.body), want) {
 		t.Errorf("usage: %s, want %s", a.body, want)
 	}

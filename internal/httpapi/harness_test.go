@@ -94,6 +94,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 		Catalog: s.catalog,
 		Store:   s.store,
 		Keyring: s.keyring,
+		Keys:    petcat.KeyGenerator{Environment: petcat.Production, Random: rand.Reader},
 		Limiter: s.limiter,
 		Door:    ratelimit.NewDoor[clientnet.Net](s.clock, 600, ratelimit.NewLookups(64)),
 		Peeks:   ratelimit.NewBucket[petcat.AccountID](s.clock, httpapi.PeeksPerMinute, ratelimit.AllAccounts),
@@ -140,7 +141,10 @@ func (s *service) account(name string, plan petcat.Plan, numbers ...int64) petca
 	quota := petcat.Quota{PerMinute: numbers[0], PerDay: numbers[1]}
 	subscription, err := petcat.ParseSubscription(string(plan), quota, petcat.Storage{})
 	must(s.t, err)
-	account, err := s.store.CreateAccount(s.t.Context(), petcat.By("test"), petcat.AccountName(name), subscription)
+	account, err := s.store.CreateAccount(s.t.Context(), petcat.By("test"), petcat.NewAccount{
+		Name:         petcat.AccountName(name),
+		Subscription: subscription,
+	})
 	must(s.t, err)
 	return account.Value
 }

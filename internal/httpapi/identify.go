@@ -21,11 +21,23 @@ func (s *Server) identify(next handler) handler {
 		if errors.Is(err, keyring.ErrUnknown) {
 			e.caller, err = s.identifyNew(e, credential)
 		}
+		if err == nil {
+			err = e.checkNetworks()
+		}
 		if err != nil {
 			e.caller, e.authError = nil, err
 		}
 		return next(e)
 	}
+}
+
+// checkNetworks returns an error if the caller's key does not work at the client's address.
+func (e *exchange) checkNetworks() error {
+	if e.caller.Networks.Contain(e.clientAddress()) {
+		return nil
+	}
+	return petcat.Errorf(petcat.CodeAddressNotAllowed,
+		"this API key does not work at your address %s; use it in its networks, or change them", e.Address)
 }
 
 // identifyNew finds the caller with a key that is not in memory. Another node may have created it a

@@ -59,19 +59,29 @@ func (s *Server) limitFree(e *exchange, next handler) error {
 		e.setBucketLimits(s.usagePolicy, d)
 		e.retryAfter = d.RetryAfter
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,
-			"an account may read its usage %d times per minute; retry in %s",
+			"an account may read its usage and its key %d times per minute; retry in %s",
 			d.Minute.Limit, wait(d.RetryAfter))
 	}
 	return next(e)
 }
 
-// rejectUnauthenticated rejects a request without a valid key. Only an invalid credential counts as
-// a failed attempt of the client's address, a missing one does not.
+// rejectUnauthenticated rejects a request without a valid key. An invalid credential, and a valid one at
+// an address where it does not work, counts as a failed attempt of that address. A missing one does not.
 func (s *Server) rejectUnauthenticated(e *exchange) error {
 	code := petcat.CodeOf(e.authError)
-	if code == petcat.CodeMissingAPIKey || web.StatusOf(code) != http.StatusUnauthorized {
+	failed := web.StatusOf(code) == http.StatusUnauthorized || code == petcat.CodeAddressNotAllowed
+	if code == petcat.CodeMissingAPIKey || !failed {
 		return e.authError
 	}
+	if err := s.countFailure(e); err != nil {
+		return err
+	}
+	return e.authError
+}
+
+// countFailure counts a failed attempt of the client's address, and sets the headers. It returns the error
+// 429 if there were too many.
+func (s *Server) countFailure(e *exchange) error {
 	d := s.options.Door.Fail(clientnet.Of(e.clientAddress()))
 	e.setBucketLimits(s.addressPolicy, d)
 	if d.Rejected {
@@ -80,7 +90,7 @@ func (s *Server) rejectUnauthenticated(e *exchange) error {
 			"too many requests with a wrong API key came from your address; check the key, and try again in %s",
 			wait(d.RetryAfter))
 	}
-	return e.authError
+	return nil
 }
 
 // rejection returns the error for a rejected request.
@@ -155,10 +165,10 @@ func (s *Server) policyOf(q petcat.Quota) *policy {
 
 // newBucketPolicy returns the policy of a bucket, such as "address";q=600;w=60. The name is not
 // "minute", because clients distinguish quotas by name.
-func newBucketPolicy(window string, limit int64) *policy {
+func newBucketPolicy(window string, limit int64, length petcat.Window) *policy {
 	return &policy{
 		window: window,
-		all:    []string{policyItem(window, limit, petcat.Minute)},
+		all:    []string{policyItem(window, limit, length)},
 		minute: integer(limit),
 	}
 }
@@ -192,7 +202,7 @@ func (s *Server) refresh(e *exchange) {
 	at := min(e.decided+int64(now.Since(e.start)), now.Wall)
 	switch second := at / int64(time.Second); {
 	case now.Wall/int64(time.Second) == e.start.Wall/int64(time.Second):
-	case e.Decision.Allowed:
+	case e.Decision.Allowed && !e.ownLimits:
 		s.setLimits(e, e.Decision.At(at))
 	case e.reset <= second: // the rejecting window has ended
 		e.setDate(at)
@@ -269,7 +279,7 @@ type usage struct {
 	Windows []windowUsage `json:"windows"`
 	Ban     *banUsage     `json:"ban"` // of the caller's key; nil without a ban
 	Bans    []keyBan      `json:"bans"`
-	Key     keyUsage      `json:"key"`
+	Key     keyJSON       `json:"key"`
 	Storage storageUsage  `json:"storage"`
 }
 
@@ -297,13 +307,6 @@ type keyBan struct {
 	Until int64  `json:"until"`
 }
 
-type keyUsage struct {
-	ID        string `json:"id"`
-	Label     string `json:"label"`
-	ReadOnly  bool   `json:"read_only"`
-	ExpiresAt *int64 `json:"expires_at"` // nil if it does not expire
-}
-
 // getUsage handles GET /usage.
 func (s *Server) getUsage(e *exchange) error {
 	key, err := s.options.Store.FindKey(e.r.Context(), e.caller.Key)
@@ -329,11 +332,7 @@ func (s *Server) getUsage(e *exchange) error {
 			usageOf(petcat.Minute, d.Minute),
 			usageOf(petcat.Day, d.Day),
 		},
-		Key: keyUsage{
-			ID:       key.ID.String(),
-			Label:    key.Label,
-			ReadOnly: key.ReadOnly,
-		},
+		Key: keyOf(key),
 	}
 	stored := s.options.Catalog.Holdings(e.caller.Account).Account
 	answer.Storage = storageUsage{
@@ -349,9 +348,6 @@ func (s *Server) getUsage(e *exchange) error {
 		if !b.Shadow {
 			answer.Bans = append(answer.Bans, keyBan{Key: b.Key.String(), Until: b.EndsAt.Unix()})
 		}
-	}
-	if !key.ExpiresAt.IsZero() {
-		answer.Key.ExpiresAt = new(key.ExpiresAt.Unix())
 	}
 	e.sendJSON(http.StatusOK, marshal(answer))
 	return nil

@@ -44,6 +44,7 @@ type exchange struct {
 	// X-RateLimit-Reset, 0 until the rate-limit headers are set, and the time of their decision by
 	// the limiter's clock, in nanoseconds since the Unix epoch.
 	reset, decided int64
+	ownLimits      bool // they are not those of the Decision
 
 	caller     *keyring.Caller
 	authError  error       // the reason that there is no caller

@@ -24,6 +24,9 @@ func (s *Server) route() {
 		petcat.OpDeleteCategory: s.deleteCategory,
 		petcat.OpListChanges:    s.listCategoryChanges,
 		petcat.OpGetUsage:       s.getUsage,
+		petcat.OpGetKey:         s.getKey,
+		petcat.OpRotateKey:      withBody(s, asJSON, s.rotateKey),
+		petcat.OpRevokeKey:      s.revokeKey,
 		petcat.OpListPets:       s.listPets,
 		petcat.OpCreatePet:      withBody(s, asJSON, s.createPet),
 		petcat.OpGetPetByID:     s.getPetByID,
@@ -55,7 +58,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = chain(e)
 }
 
-// document serves the customer's pages and the documents. Other paths outside /v1 are 404.
+// document serves the customer's pages, the documents, and reports of leaked keys. Other paths outside /v1
+// are 404.
 func (s *Server) document(e *exchange) error {
 	if web.HasSecret(e.r.URL) {
 		return errKeyInURL()
@@ -64,6 +68,13 @@ func (s *Server) document(e *exchange) error {
 		e.setOtherLimits()
 		s.options.Account.ServeHTTP(e, e.r)
 		return nil
+	}
+	if e.Path == leakedPath {
+		if e.Method != http.MethodPost {
+			e.set("Allow", "POST")
+			return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows POST")
+		}
+		return withBody(s, asJSON, s.leakedKeys)(e)
 	}
 	h, ok := s.options.Documents[e.Path]
 	if !ok {

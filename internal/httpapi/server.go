@@ -43,6 +43,7 @@ type categoryList interface {
 type identifier interface {
 	Identify(credential string, now clock.Reading) (*keyring.Caller, error)
 	IdentifyNew(ctx context.Context, credential string, now clock.Reading) (*keyring.Caller, error)
+	Find(ctx context.Context, hashes []petcat.KeyHash) []petcat.KeyID
 }
 
 // Store is the part of the store that the API calls. The methods are those of
@@ -60,6 +61,12 @@ type Store interface {
 	CreateOrder(ctx context.Context, c petcat.CreateOrder) (petcat.CreatedOrder, error)
 	ListOrders(ctx context.Context, q petcat.OrderQuery) ([]petcat.Order, error)
 	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
+	RotateKey(
+		ctx context.Context, by petcat.Author, r petcat.Rotation,
+	) (petcat.Result[petcat.RotatedKey], error)
+	ChangeKey(
+		ctx context.Context, by petcat.Author, id petcat.KeyID, a petcat.KeyAction,
+	) (petcat.Result[petcat.Key], error)
 	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
 }
 
@@ -73,6 +80,7 @@ type Options struct {
 	Catalog categoryList
 	Store   Store
 	Keyring identifier
+	Keys    petcat.KeyGenerator // of successors
 	Limiter limiter
 	Door    *ratelimit.Door[clientnet.Net] // of API keys
 	Peeks   *ratelimit.Bucket[petcat.AccountID]
@@ -116,6 +124,7 @@ type Server struct {
 	date          atomic.Pointer[date]
 	addressPolicy *policy // for callers without a valid key
 	usagePolicy   *policy // for accounts that request their usage too often
+	changesPolicy *policy // for accounts that change their keys too often
 
 	requestIDs  *web.RequestIDs
 	outageLines logging.Seldom // of requests that got 503
@@ -127,8 +136,9 @@ func New(o Options) *Server {
 	s := &Server{
 		options:       o,
 		bodies:        web.NewMemory[petcat.AccountID](o.BodyBytes),
-		addressPolicy: newBucketPolicy("address", o.Door.Limit()),
-		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit()),
+		addressPolicy: newBucketPolicy("address", o.Door.Limit(), petcat.Minute),
+		usagePolicy:   newBucketPolicy("usage", o.Peeks.Limit(), petcat.Minute),
+		changesPolicy: newBucketPolicy("changes", petcat.MaxCustomerChanges, petcat.Day),
 		requestIDs:    web.NewRequestIDs(),
 	}
 	s.exchanges.New = func() any { return new(exchange) }

@@ -53,7 +53,9 @@ type Keyring struct {
 	// keys and accounts are indexed by id, because ids are consecutive. Guarded by mu.
 	keys     []key
 	accounts []account
-	known    int // number of keys; guarded by mu
+	count    int // number of keys; guarded by mu
+	// networks has the few keys that have some; guarded by mu.
+	networks map[petcat.KeyID]petcat.Networks
 	// table is a hash table of ids with linear probing, indexed by the first bytes of a key's
 	// hash; guarded by mu. A map would take three times the memory.
 	table []uint32
@@ -76,7 +78,12 @@ type account struct {
 
 // Load loads all keys. Then call Run.
 func Load(ctx context.Context, o Options) (*Keyring, error) {
-	k := &Keyring{o: o, table: make([]uint32, 1024), feed: feed{wake: make(chan struct{}, 1)}}
+	k := &Keyring{
+		o:        o,
+		table:    make([]uint32, 1024),
+		networks: make(map[petcat.KeyID]petcat.Networks),
+		feed:     feed{wake: make(chan struct{}, 1)},
+	}
 	asked := o.Clock.Read()
 	var err error
 	// The first poll reads changes after this revision, including those during the load.
@@ -146,11 +153,16 @@ func (k *Keyring) setKey(a petcat.KeyAccess) {
 	if !a.ExpiresAt.IsZero() {
 		entry.expiresAt = a.ExpiresAt.UnixMilli()
 	}
+	if a.Networks != "" {
+		k.networks[a.ID] = a.Networks
+	} else {
+		delete(k.networks, a.ID)
+	}
 	if !added {
 		return
 	}
-	k.known++
-	if 2*k.known <= len(k.table) {
+	k.count++
+	if 2*k.count <= len(k.table) {
 		k.table[k.place(&a.Hash)] = uint32(a.ID)
 		return
 	}
@@ -190,6 +202,7 @@ type Caller struct {
 	Storage petcat.Storage // the most that the account may store
 	// ReadOnly callers may not call operations that write.
 	ReadOnly bool
+	Networks petcat.Networks // in which the key works
 }
 
 // ErrUnknown is the cause of the error for a well-formed key that is not in memory. The key may be
@@ -223,6 +236,29 @@ func (k *Keyring) IdentifyNew(ctx context.Context, credential string, now clock.
 	return k.Identify(credential, now)
 }
 
+// Find returns the ids of the keys with these hashes, in any state, without the unknown ones. If one is
+// unknown, it may be new: Find waits up to a second for the next poll.
+func (k *Keyring) Find(ctx context.Context, hashes []petcat.KeyHash) []petcat.KeyID {
+	found := k.known(hashes)
+	if len(found) < len(hashes) {
+		await(ctx, k.feed.upcoming())
+		found = k.known(hashes)
+	}
+	return found
+}
+
+// known returns the ids of the keys with these hashes that are in memory.
+func (k *Keyring) known(hashes []petcat.KeyHash) (found []petcat.KeyID) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for i := range hashes {
+		if id := k.table[k.place(&hashes[i])]; id != 0 {
+			found = append(found, petcat.KeyID(id))
+		}
+	}
+	return found
+}
+
 // find returns the caller with a hash and the state of the key, or nil.
 func (k *Keyring) find(hash *petcat.KeyHash, now clock.Reading) (*Caller, petcat.KeyState) {
 	k.mu.RLock()
@@ -243,6 +279,7 @@ func (k *Keyring) find(hash *petcat.KeyHash, now clock.Reading) (*Caller, petcat
 		Quota:    a.quota,
 		Storage:  a.storage,
 		ReadOnly: key.readOnly,
+		Networks: k.networks[petcat.KeyID(id)],
 	}
 	switch { // in the order of [petcat.Key.State]
 	case key.revoked || a.closed:
@@ -265,5 +302,5 @@ func (k *Keyring) Trusted() bool { return k.trusted(k.o.Clock.Read()) }
 func (k *Keyring) Keys() int {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return k.known
+	return k.count
 }

@@ -12,7 +12,7 @@ type AccountStore interface {
 	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
 	AccountPage(ctx context.Context, q petcat.AccountQuery) ([]petcat.Account, error)
 	CreateAccount(
-		ctx context.Context, by petcat.Author, name petcat.AccountName, s petcat.Subscription,
+		ctx context.Context, by petcat.Author, n petcat.NewAccount,
 	) (petcat.Result[petcat.Account], error)
 	EditAccount(
 		ctx context.Context, by petcat.Author, id petcat.AccountID, e petcat.AccountEdit,
@@ -59,6 +59,10 @@ func (a *API) accountQuery(c *call) (q petcat.AccountQuery, err error) {
 			return q, err
 		}
 	}
+	q.ExternalID, err = petcat.ParseExternalID(c.query("external_id"))
+	if err != nil {
+		return q, err
+	}
 	q.Limit, err = c.limit(petcat.MaxPage)
 	if err != nil {
 		return q, err
@@ -86,7 +90,8 @@ func (a *API) accountsNamed(c *call, name string, q petcat.AccountQuery) ([]petc
 	byID := account.Name != petcat.NormalizeName(name)
 	before := account.ID == q.After.ID
 	otherPlan := q.Plan != "" && q.Plan != account.Plan
-	if byID || before || otherPlan {
+	otherCustomer := q.ExternalID != "" && q.ExternalID != account.ExternalID
+	if byID || before || otherPlan || otherCustomer {
 		return nil, nil
 	}
 	return []petcat.Account{account}, nil
@@ -110,6 +115,8 @@ type newAccountJSON struct {
 	Plan      string `json:"plan"`
 	PerMinute int64  `json:"per_minute"`
 	PerDay    int64  `json:"per_day"`
+
+	ExternalID string `json:"external_id"`
 	// Only for the enterprise plan, like the quotas.
 	MaxCategories int64 `json:"max_categories"`
 	MaxBytes      int64 `json:"max_bytes"`
@@ -133,11 +140,19 @@ func (a *API) createAccount(c *call) error {
 	if err != nil {
 		return err
 	}
+	external, err := petcat.ParseExternalID(body.ExternalID)
+	if err != nil {
+		return err
+	}
 	by, err := c.author(body)
 	if err != nil {
 		return err
 	}
-	made, err := a.Store.CreateAccount(c.ctx(), by, name, subscription)
+	made, err := a.Store.CreateAccount(c.ctx(), by, petcat.NewAccount{
+		Name:         name,
+		Subscription: subscription,
+		ExternalID:   external,
+	})
 	if err != nil {
 		return err
 	}
@@ -151,6 +166,8 @@ type accountEditJSON struct {
 	Plan      *petcat.Plan `json:"plan"`
 	PerMinute *int64       `json:"per_minute"`
 	PerDay    *int64       `json:"per_day"`
+	// ExternalID is "" for none.
+	ExternalID *string `json:"external_id"`
 
 	MaxCategories *int64 `json:"max_categories"`
 	MaxBytes      *int64 `json:"max_bytes"`
@@ -165,7 +182,7 @@ func (b accountEditJSON) editsPlan() bool {
 		b.MaxBytes != nil
 }
 
-// parse validates a new name. The store checks the plan together with the account.
+// parse validates a new name and external id. The store checks the plan together with the account.
 func (b accountEditJSON) parse() (e petcat.AccountEdit, err error) {
 	if b.Name != nil {
 		name, err := petcat.ParseAccountName(*b.Name)
@@ -173,6 +190,13 @@ func (b accountEditJSON) parse() (e petcat.AccountEdit, err error) {
 			return e, err
 		}
 		e.Name = &name
+	}
+	if b.ExternalID != nil {
+		external, err := petcat.ParseExternalID(*b.ExternalID)
+		if err != nil {
+			return e, err
+		}
+		e.ExternalID = &external
 	}
 	if b.editsPlan() {
 		e.Plan = &petcat.PlanEdit{

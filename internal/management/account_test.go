@@ -20,6 +20,25 @@ type account struct {
 	PerDay    int64 `json:"per_day"`
 }
 
+// TestExternalID: accounts are created with the operator's own number of the customer, found by it, and get
+// another one.
+func TestExternalID(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.create("/accounts", `{"name":"acme","plan":"free","external_id":"C-1042"}`)
+	s.create("/accounts", `{"name":"zoo","plan":"free"}`)
+	wantEqual(t, "by external id", []string{"acct_1"}, ids(t, s.get("/accounts?external_id=C-1042")))
+	wantEqual(t, "and by name", []string{}, ids(t, s.get("/accounts?external_id=C-1042&name=zoo")))
+	s.rejected(409, "conflict", "PATCH", "/accounts/zoo", `{"external_id":"C-1042"}`)
+	s.rejected(409, "conflict", "POST", "/accounts", `{"name":"farm","plan":"free","external_id":"C-1042"}`)
+	s.rejected(400, "invalid_field", "POST", "/accounts", `{"name":"farm","plan":"free","external_id":"two words"}`)
+	s.rejected(400, "invalid_field", "PATCH", "/accounts/zoo", `{"external_id":null}`)
+	s.rejected(400, "invalid_field", "GET", "/accounts?external_id=two+words", "")
+	s.patch("/accounts/acme", `{"external_id":""}`)
+	s.patch("/accounts/zoo", `{"external_id":"C-1042"}`)
+	wantEqual(t, "after the change", []string{"acct_2"}, ids(t, s.get("/accounts?external_id=C-1042")))
+}
+
 func TestCreateAccount(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -1,7 +1,6 @@
 package management
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -124,6 +123,7 @@ type newKeyJSON struct {
 	Label     string    `json:"label"`
 	ExpiresAt time.Time `json:"expires_at"`
 	ReadOnly  bool      `json:"read_only"`
+	Networks  []string  `json:"networks"`
 }
 
 // createKey handles POST /accounts/{account}/keys.
@@ -136,7 +136,16 @@ func (a *API) createKey(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
-	asked, secret, err := a.Keys.NewKey(account.ID, petcat.KeyTerms(body))
+	networks, err := petcat.ParseNetworks(body.Networks)
+	if err != nil {
+		return err
+	}
+	asked, secret, err := a.Keys.NewKey(account.ID, petcat.KeyTerms{
+		Label:     body.Label,
+		ExpiresAt: body.ExpiresAt,
+		ReadOnly:  body.ReadOnly,
+		Networks:  networks,
+	})
 	if err != nil {
 		return err
 	}
@@ -166,6 +175,7 @@ func (c *call) createdKey(k petcat.Key, secret petcat.Secret, replayed bool) err
 type keyEditJSON struct {
 	Label     *string        `json:"label"`
 	ExpiresAt jsontext.Value `json:"expires_at"`
+	Networks  *[]string      `json:"networks"`
 }
 
 // expiry returns the new expiry, nil if it was not sent.
@@ -181,6 +191,22 @@ func (b keyEditJSON) expiry() (*time.Time, error) {
 	return &t, nil
 }
 
+// edit validates the change.
+func (b keyEditJSON) edit() (petcat.KeyEdit, error) {
+	expiry, err := b.expiry()
+	if err != nil {
+		return petcat.KeyEdit{}, err
+	}
+	if b.Networks == nil {
+		return petcat.ParseKeyEdit(b.Label, expiry, nil)
+	}
+	networks, err := petcat.ParseNetworks(*b.Networks)
+	if err != nil {
+		return petcat.KeyEdit{}, err
+	}
+	return petcat.ParseKeyEdit(b.Label, expiry, &networks)
+}
+
 // editKey handles PATCH /keys/{key}.
 func (a *API) editKey(c *call) error {
 	k, err := a.key(c)
@@ -191,11 +217,7 @@ func (a *API) editKey(c *call) error {
 	if err := c.readEdit(&body, "expires_at"); err != nil {
 		return err
 	}
-	expiry, err := body.expiry()
-	if err != nil {
-		return err
-	}
-	edit, err := petcat.ParseKeyEdit(body.Label, expiry)
+	edit, err := body.edit()
 	if err != nil {
 		return err
 	}
@@ -209,9 +231,6 @@ func (a *API) editKey(c *call) error {
 	}
 	return c.answer(edited.Value)
 }
-
-// defaultOverlap is how long both keys of a rotation work, if the body does not say.
-const defaultOverlap = "24h"
 
 // rotationJSON is the body about a rotation.
 type rotationJSON struct {
@@ -228,9 +247,9 @@ func (a *API) rotateKey(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
-	overlap, err := config.ParseDuration(cmp.Or(body.Overlap, defaultOverlap))
+	overlap, err := config.ParseOverlap(body.Overlap)
 	if err != nil {
-		return petcat.Errorf(petcat.CodeInvalidField, "overlap %v", err).In("overlap")
+		return err
 	}
 	rotation, secret, err := a.Keys.Rotation(k.ID, overlap)
 	if err != nil {

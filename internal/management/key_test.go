@@ -13,6 +13,7 @@ type key struct {
 	Hint      string
 	State     string
 	ReadOnly  bool       `json:"read_only"`
+	Networks  []string   // never null
 	ExpiresAt *time.Time `json:"expires_at"`
 	Successor string
 	Key       string // the secret, only when it is created
@@ -29,7 +30,7 @@ func TestCreateKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.create("/accounts", `{"name":"acme","plan":"free"}`)
-	terms := `{"label":"backend","read_only":true,"expires_at":"2027-04-01T00:00:00Z"}`
+	terms := `{"label":"backend","read_only":true,"expires_at":"2027-04-01T00:00:00Z","networks":["192.0.2.7/24"]}`
 	a := s.create("/accounts/acme/keys", terms)
 	created := decode[key](t, a)
 	expiry := time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)
@@ -40,6 +41,7 @@ func TestCreateKey(t *testing.T) {
 		Hint:      created.Key[len(created.Key)-10 : len(created.Key)-6],
 		State:     "active",
 		ReadOnly:  true,
+		Networks:  []string{"192.0.2.0/24"},
 		ExpiresAt: &expiry,
 		Key:       created.Key,
 	}
@@ -49,6 +51,7 @@ func TestCreateKey(t *testing.T) {
 	wantEqual(t, "the key", want, decode[key](t, s.get("/keys/key_1")))
 
 	s.rejected(400, "invalid_field", "POST", "/accounts/acme/keys", `{"expires_at":"2027-01-01T00:00:00Z"}`)
+	s.rejected(400, "invalid_field", "POST", "/accounts/acme/keys", `{"networks":["192.0.2.0/33"]}`)
 	s.rejected(404, "not_found", "POST", "/accounts/zoo/keys", `{}`)
 	s.rejected(404, "not_found", "GET", "/keys/key_2", "")
 	for _, path := range []string{"/keys/key_01", "/keys/key_+1", "/keys/1"} {
@@ -108,6 +111,14 @@ func TestEditKey(t *testing.T) {
 	wantEqual(t, "nothing", want, decode[key](t, s.patch("/keys/key_1", `{}`)))
 	want.ExpiresAt = nil
 	wantEqual(t, "no expiry", want, decode[key](t, s.patch("/keys/key_1", `{"expires_at":null}`)))
+	want.Networks = []string{"192.0.2.0/24", "2001:db8::/32"}
+	moved := s.patch("/keys/key_1", `{"networks":["192.0.2.0/24","2001:db8::/32"]}`)
+	wantEqual(t, "networks", want, decode[key](t, moved))
+	wantEqual(t, "nothing", want, decode[key](t, s.patch("/keys/key_1", `{}`)))
+	want.Networks = []string{}
+	wantEqual(t, "everywhere", want, decode[key](t, s.patch("/keys/key_1", `{"networks":[]}`)))
+	s.rejected(400, "invalid_field", "PATCH", "/keys/key_1", `{"networks":["office"]}`)
+	s.rejected(400, "invalid_field", "PATCH", "/keys/key_1", `{"networks":null}`)
 	s.rejected(400, "invalid_field", "PATCH", "/keys/key_1", `{"expires_at":"soon"}`)
 	s.rejected(400, "invalid_field", "PATCH", "/keys/1", `{}`)
 }
@@ -131,16 +142,17 @@ func TestChangeStateOfKey(t *testing.T) {
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
-	old := s.acme(`{"label":"backend"}`)
+	old := s.acme(`{"label":"backend","networks":["10.0.0.0/8"]}`)
 	a := s.create("/keys/key_1/rotate", "") // with the default overlap
 	got := decode[key](t, a)
 	want := key{
-		ID:      "key_2",
-		Account: "acct_1",
-		Label:   "backend",
-		Hint:    got.Hint,
-		State:   "active",
-		Key:     got.Key,
+		ID:       "key_2",
+		Account:  "acct_1",
+		Label:    "backend",
+		Hint:     got.Hint,
+		State:    "active",
+		Networks: []string{"10.0.0.0/8"},
+		Key:      got.Key,
 	}
 	wantEqual(t, "the successor", want, got)
 	if got.Key == "" || got.Key == old.Key {

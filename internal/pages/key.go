@@ -138,18 +138,22 @@ func (x *Exchange) BansInForce(q petcat.BanQuery) (bans []petcat.Ban, more bool,
 }
 
 // NewKeyFields are the fields of the form of [Exchange.CreateKey].
-func NewKeyFields() []string { return []string{"label", "expires", "read_only"} }
+func NewKeyFields() []string { return []string{"label", "expires", "read_only", "networks"} }
 
 // EditKeyFields are the fields of the form of [Exchange.EditKey].
-func EditKeyFields() []string { return []string{"label", "expires"} }
+func EditKeyFields() []string { return []string{"label", "expires", "networks"} }
 
 // RotateFields are the fields of the form of [Exchange.RotateKey].
 func RotateFields() []string { return []string{"overlap", "sure"} }
 
-// CreateKey creates a key of an account with the form's label, expires and read_only, and shows
-// it.
+// CreateKey creates a key of an account with the form's label, expires, read_only and networks, and
+// shows it.
 func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
 	expiresAt, err := x.Date("expires", "the day on which it expires")
+	if err != nil {
+		return err
+	}
+	networks, err := petcat.ReadNetworks(x.Value("networks"))
 	if err != nil {
 		return err
 	}
@@ -157,6 +161,7 @@ func (x *Exchange) CreateKey(section string, account petcat.AccountID) error {
 		Label:     x.Value("label"),
 		ExpiresAt: expiresAt,
 		ReadOnly:  x.Value("read_only") != "",
+		Networks:  networks,
 	})
 	if err != nil {
 		return err
@@ -273,14 +278,18 @@ func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative strin
 	})
 }
 
-// EditKey changes a key's label and expiry to those of the form, and redirects to its page.
+// EditKey changes a key's label, expiry and networks to those of the form, and redirects to its page.
 func (x *Exchange) EditKey(k petcat.Key) error {
 	label := x.Value("label")
 	expiresAt, err := x.newExpiry(k)
 	if err != nil {
 		return err
 	}
-	edit, err := petcat.ParseKeyEdit(&label, expiresAt)
+	networks, err := x.newNetworks()
+	if err != nil {
+		return err
+	}
+	edit, err := petcat.ParseKeyEdit(&label, expiresAt, networks)
 	if err != nil {
 		return err
 	}
@@ -306,6 +315,15 @@ func (x *Exchange) newExpiry(k petcat.Key) (*time.Time, error) {
 	}
 	day, err := x.Date("expires", "the day on which it expires")
 	return &day, err
+}
+
+// newNetworks returns the networks in the form, nil if it has no such field.
+func (x *Exchange) newNetworks() (*petcat.Networks, error) {
+	if !x.R.Form.Has("networks") {
+		return nil, nil
+	}
+	networks, err := petcat.ReadNetworks(x.Value("networks"))
+	return &networks, err
 }
 
 // ChangeKey changes a key, and redirects to its page.

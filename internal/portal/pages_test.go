@@ -52,6 +52,10 @@ func TestKeys(t *testing.T) {
 	b.Post("keys/key_1", "label", "front", "expires", "2027-01-01").
 		Want(http.StatusBadRequest, "at least a minute in the future", `value="2027-01-01"`)
 
+	b.Post("keys/key_1", "label", "front", "networks", "192.0.2.0/24").WantGoesTo("keys/key_1?done=edited")
+	b.Get("keys/key_1").Want(http.StatusOK, "<dd>192.0.2.0/24</dd>")
+	b.Post("keys/key_1", "label", "front", "networks", "office").Want(http.StatusBadRequest, `data-field="networks"`)
+
 	b.Post("keys/key_1/rotate", "overlap", "0s").
 		Want(http.StatusOK, "Rotate the key key_1 without an overlap?", "<dd>front</dd>", "overlap=0s&sure=yes")
 	b.Post("keys/key_1/rotate", "overlap", "721h").Want(http.StatusBadRequest, "from 0 to 30 days")
@@ -66,6 +70,20 @@ func TestKeys(t *testing.T) {
 	b.Get("keys/key_3?done=revoked").
 		Want(http.StatusOK, "The key was revoked.").
 		Lacks("Revoke…", "Rotate the key", "Save")
+}
+
+// TestLeakedKey: the customer learns that a key was reported as leaked.
+func TestLeakedKey(t *testing.T) {
+	s := start(t)
+	a := s.Account("acme")
+	b := signIn(s, a)
+	b.Post("keys", "label", "backend").Want(http.StatusOK)
+	b.Get("").Want(http.StatusOK).Lacks("reported as leaked")
+	_, err := s.Store.ChangeKey(t.Context(), petcat.By(petcat.ServiceActor), 1, petcat.ReportLeakedKey)
+	pagetest.Must(t, err)
+	b.Get("").Want(http.StatusOK, "was reported as leaked at", "leaked</span>")
+	b.Get("keys/key_1").Want(http.StatusOK, "reported it as leaked", "<dt>Reported as leaked</dt>").
+		Lacks("The operator of this service has disabled this key")
 }
 
 // TestKeysStayDead: a customer cannot revive a key with its form. A form that does not change the

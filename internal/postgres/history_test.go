@@ -80,7 +80,7 @@ func TestPromotedStandby(t *testing.T) {
 	}
 	_, err = s.AccessChangesSince(t.Context(), 0)
 	wantUnavailable(t, err)
-	_, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), "acme", petcat.Subscription{})
+	_, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: "acme", Subscription: petcat.Subscription{}})
 	wantUnavailable(t, err)
 	_, err = tryCreate(t.Context(), t, s, "cat", "")
 	wantUnavailable(t, err)

@@ -3,6 +3,7 @@
 package representation
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func Account(a petcat.Account) Record {
 		{"id", a.ID}, {"name", a.Name}, {"state", a.State()},
 		{"plan", a.Plan}, {"per_minute", a.Quota.PerMinute}, {"per_day", a.Quota.PerDay},
 		{"max_categories", a.Storage.Categories}, {"max_bytes", a.Storage.Bytes},
-		{"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
+		{"external_id", OrNull(a.ExternalID)}, {"created_at", a.CreatedAt}, {"closed_at", a.ClosedAt},
 	}
 }
 
@@ -150,8 +151,9 @@ func Key(k petcat.Key, now time.Time) Record {
 	return Record{
 		{"id", k.ID}, {"account", k.Account}, {"label", k.Label}, {"hint", Shown{k.Hint, "…" + k.Hint}},
 		{"state", k.State(now)}, {"read_only", k.ReadOnly},
+		{"networks", Shown{append([]string{}, k.Networks.List()...), cmp.Or(string(k.Networks), "any")}},
 		{"created_at", k.CreatedAt}, {"expires_at", k.ExpiresAt},
-		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt},
+		{"disabled_at", k.DisabledAt}, {"revoked_at", k.RevokedAt}, {"leaked_at", k.LeakedAt},
 		{"successor", OrNull(k.Successor)}, {"last_used_at", k.UsedAt},
 	}
 }

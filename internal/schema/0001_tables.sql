@@ -59,9 +59,12 @@ CREATE TABLE accounts (
 	max_bytes  INTEGER NOT NULL, -- of all categories of the account
 	created_at INTEGER NOT NULL,
 	closed_at  INTEGER,
+	external_id TEXT NOT NULL DEFAULT '', -- the operator's own number of the customer, or ''
 	revision   INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX account_open_name ON accounts (name) WHERE closed_at IS NULL;
+CREATE UNIQUE INDEX account_open_external_id ON accounts (external_id) WHERE closed_at IS NULL AND external_id <> '';
+CREATE INDEX account_external_id ON accounts (external_id);
 CREATE INDEX account_name ON accounts (name);
 CREATE INDEX account_revision ON accounts (revision);
 
@@ -75,9 +78,11 @@ CREATE TABLE api_keys (
 	expires_at   INTEGER,
 	disabled_at  INTEGER,
 	revoked_at   INTEGER,
+	leaked_at    INTEGER, -- when its secret was reported, the last time
 	successor_id INTEGER NOT NULL, -- 0: none
 	revision     INTEGER NOT NULL,
-	read_only    BOOLEAN NOT NULL DEFAULT false
+	read_only    BOOLEAN NOT NULL DEFAULT false,
+	networks     TEXT NOT NULL DEFAULT '' -- in CIDR notation, with spaces between them; '': any
 ) STRICT;
 CREATE INDEX api_key_account ON api_keys (account_id);
 CREATE INDEX api_key_revision ON api_keys (revision);

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -98,7 +97,7 @@ func (p *parts) customerLink() func(petcat.Secret) string {
 func (p *parts) management() http.Handler {
 	return management.New(management.Options{
 		Store:          p.data.store,
-		Keys:           petcat.KeyGenerator{Environment: p.data.store.Environment(), Random: rand.Reader},
+		Keys:           p.keyGenerator(),
 		Holdings:       p.data.list.Holdings,
 		Backups:        p.backups,
 		CustomerLink:   p.customerLink(),

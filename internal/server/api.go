@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/rand"
 	"net/http"
 	"strings"
 
@@ -19,6 +20,7 @@ func (p *parts) serveAPI() *http.Server {
 		Catalog:        p.data.list,
 		Store:          p.data.store,
 		Keyring:        p.keyring,
+		Keys:           p.keyGenerator(),
 		Limiter:        p.limiter,
 		Door:           p.doors.keys,
 		Account:        p.customerPages(),
@@ -39,6 +41,11 @@ func (p *parts) serveAPI() *http.Server {
 		handler.ServeHTTP(w, r)
 	})
 	return p.serve(p.sockets.secured(p.sockets.api, p.Settings.TLS()), counted)
+}
+
+// keyGenerator makes the keys of this deployment.
+func (p *parts) keyGenerator() petcat.KeyGenerator {
+	return petcat.KeyGenerator{Environment: p.data.store.Environment(), Random: rand.Reader}
 }
 
 // documents returns the handlers of the paths of the API listener that need no key.

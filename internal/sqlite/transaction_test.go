@@ -85,7 +85,7 @@ func TestAnswersAreDurable(t *testing.T) {
 	for name, call := range map[string]func(ctx context.Context, s *stored) error{
 		"replay": func(ctx context.Context, s *stored) error {
 			by := petcat.Author{Actor: "cli:test", Key: "k", Request: "r"}
-			_, err := s.CreateAccount(ctx, by, "acme", free)
+			_, err := s.CreateAccount(ctx, by, petcat.NewAccount{Name: "acme", Subscription: free})
 			return err
 		},
 		"rejection": func(ctx context.Context, s *stored) error {
@@ -257,7 +257,7 @@ func TestAccessChangeInSharedCommit(t *testing.T) {
 		var waiting sync.WaitGroup
 		for _, write := range []func() error{
 			func() error {
-				_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), "zoo", subscription)
+				_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: "zoo", Subscription: subscription})
 				return err
 			},
 			func() error { return s.SetSharedText(t.Context(), "test", "a write without the counter row") },

@@ -8,7 +8,7 @@ import (
 
 const (
 	selectKeyAccess = `
-		SELECT hash, id, account_id, expires_at, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL
+		SELECT hash, id, account_id, expires_at, networks, read_only, disabled_at IS NOT NULL, revoked_at IS NOT NULL
 		FROM api_keys`
 
 	selectKeyAccessSince = selectKeyAccess + ` WHERE revision > $1 ORDER BY revision`
@@ -28,6 +28,7 @@ func keyAccessFields(k *petcat.KeyAccess) []any {
 		&k.ID,
 		&k.Account,
 		(*moment)(&k.ExpiresAt),
+		&k.Networks,
 		&k.ReadOnly,
 		&k.Disabled,
 		&k.Revoked,

@@ -9,7 +9,7 @@ import (
 )
 
 // accountColumns are the columns that scanAccount reads.
-const accountColumns = `id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at`
+const accountColumns = `id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at, external_id`
 
 func scanAccount(row Row) (a petcat.Account, err error) {
 	err = row.Scan(accountFields(&a)...)
@@ -28,6 +28,7 @@ func accountFields(a *petcat.Account) []any {
 		&a.Storage.Bytes,
 		(*moment)(&a.CreatedAt),
 		(*moment)(&a.ClosedAt),
+		&a.ExternalID,
 	}
 }
 
@@ -86,6 +87,9 @@ func accountFilter(q petcat.AccountQuery) *filter {
 	f := &filter{}
 	if q.Plan != "" {
 		f.and(`plan = ` + f.arg(q.Plan))
+	}
+	if q.ExternalID != "" {
+		f.and(`external_id = ` + f.arg(q.ExternalID))
 	}
 	if q.After.ID != 0 {
 		// Not (lower(name), id) > ($1, $2): SQLite cannot use an index on an expression for that.
@@ -165,7 +169,7 @@ func (s *Store) AccountSummaries(ctx context.Context, ids []petcat.AccountID) ([
 
 // CreateAccount implements [petcat.AccountStore].
 func (s *Store) CreateAccount(
-	ctx context.Context, by petcat.Author, name petcat.AccountName, sub petcat.Subscription,
+	ctx context.Context, by petcat.Author, n petcat.NewAccount,
 ) (r petcat.Result[petcat.Account], err error) {
 	const action = "account.create"
 	tx, err := s.begin(ctx, Work{Doing: "create account"})
@@ -176,7 +180,7 @@ func (s *Store) CreateAccount(
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayed(tx, id, err, findAccount)
 	}
-	a, err := tx.CreateAccount(by.Actor, name, sub)
+	a, err := tx.CreateAccount(by.Actor, n)
 	if err != nil {
 		return r, err
 	}
@@ -185,22 +189,27 @@ func (s *Store) CreateAccount(
 
 const insertAccount = `
 	INSERT INTO accounts (
-		id, name, plan, per_minute, per_day, max_categories, max_bytes, created_at, closed_at, revision)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, NULL, $9)`
+		id, name, plan, per_minute, per_day, max_categories, max_bytes, external_id, created_at, closed_at,
+		revision)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, NULL, $10)`
 
 // CreateAccount is [Store.CreateAccount] within a transaction.
-func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.Subscription) (petcat.Account, error) {
-	if err := t.checkNameFree(name); err != nil {
+func (t *Tx) CreateAccount(by petcat.Actor, n petcat.NewAccount) (petcat.Account, error) {
+	if err := t.checkNameFree(n.Name); err != nil {
+		return petcat.Account{}, err
+	}
+	if err := t.checkExternalIDFree(n.ExternalID); err != nil {
 		return petcat.Account{}, err
 	}
 	t.sequences.Account++
 	a := petcat.Account{
-		ID:        petcat.AccountID(t.sequences.Account),
-		Name:      string(name),
-		Plan:      sub.Plan(),
-		Quota:     sub.Quota(),
-		Storage:   sub.Storage(),
-		CreatedAt: t.now,
+		ID:         petcat.AccountID(t.sequences.Account),
+		Name:       string(n.Name),
+		Plan:       n.Subscription.Plan(),
+		Quota:      n.Subscription.Quota(),
+		Storage:    n.Subscription.Storage(),
+		ExternalID: n.ExternalID,
+		CreatedAt:  t.now,
 	}
 	err := t.Run(insertAccount,
 		a.ID,
@@ -210,6 +219,7 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 		a.Quota.PerDay,
 		a.Storage.Categories,
 		a.Storage.Bytes,
+		a.ExternalID,
 		a.CreatedAt.UnixMilli(),
 		t.reviseAccess(),
 	)
@@ -218,6 +228,9 @@ func (t *Tx) CreateAccount(by petcat.Actor, name petcat.AccountName, sub petcat.
 	}
 	d := planDetail(a)
 	d["name"] = a.Name
+	if a.ExternalID != "" {
+		d["external_id"] = a.ExternalID
+	}
 	return a, t.log(by, "account.create", a.ID.String(), d)
 }
 
@@ -247,11 +260,30 @@ func (t *Tx) checkNameFree(name petcat.AccountName) error {
 	return nil
 }
 
+const selectOpenAccountByExternalID = `SELECT id FROM accounts WHERE external_id = $1 AND closed_at IS NULL`
+
+// checkExternalIDFree returns an error if an open account has the external id.
+func (t *Tx) checkExternalIDFree(external petcat.ExternalID) error {
+	if external == "" {
+		return nil
+	}
+	id, err := queryRow(t, scanNumber, nil, selectOpenAccountByExternalID, external)
+	if err != nil {
+		return err
+	}
+	if id != 0 {
+		taken := conflict("the account %s has the external id %q already; choose another one, or close that account first",
+			petcat.AccountID(id), external)
+		return taken.In("external_id")
+	}
+	return nil
+}
+
 const updateAccount = `
 	UPDATE accounts
 	SET name = $1, plan = $2, per_minute = $3, per_day = $4, max_categories = $5, max_bytes = $6,
-		closed_at = $7, revision = $8
-	WHERE id = $9`
+		external_id = $7, closed_at = $8, revision = $9
+	WHERE id = $10`
 
 // updateAccount writes a changed account.
 func (t *Tx) updateAccount(a petcat.Account) error {
@@ -262,6 +294,7 @@ func (t *Tx) updateAccount(a petcat.Account) error {
 		a.Quota.PerDay,
 		a.Storage.Categories,
 		a.Storage.Bytes,
+		a.ExternalID,
 		millis(a.ClosedAt),
 		t.reviseAccess(),
 		a.ID,
@@ -288,7 +321,7 @@ func (s *Store) EditAccount(
 	return petcat.Result[petcat.Account]{Value: a}, tx.commitOnce(by, action, int64(id))
 }
 
-// editAccount changes an account, with an audit entry for the name and one for the plan.
+// editAccount changes an account, with an audit entry for each of name, external id and plan.
 func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountEdit) (petcat.Account, error) {
 	before, err := t.openAccount(id)
 	if err != nil {
@@ -303,6 +336,15 @@ func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountE
 			return before, err
 		}
 		if err := t.log(by, "account.rename", id.String(), detail{"from": before.Name, "to": a.Name}); err != nil {
+			return before, err
+		}
+	}
+	if a.ExternalID != before.ExternalID {
+		if err := t.checkExternalIDFree(a.ExternalID); err != nil {
+			return before, err
+		}
+		d := detail{"from": before.ExternalID, "to": a.ExternalID}
+		if err := t.log(by, "account.set_external_id", id.String(), d); err != nil {
 			return before, err
 		}
 	}

@@ -37,8 +37,14 @@ func testAccess(t *testing.T, open Open) {
 	}
 	a := f.account(t, "zoo")
 	step("a new account", nil, []petcat.Account{a}, nil)
-	k, secret := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ReadOnly: true})
-	first := petcat.KeyAccess{Hash: secret.Hash, ID: k.ID, Account: a.ID, ReadOnly: true}
+	k, secret := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ReadOnly: true, Networks: "192.0.2.0/24"})
+	first := petcat.KeyAccess{
+		Hash:     secret.Hash,
+		ID:       k.ID,
+		Account:  a.ID,
+		ReadOnly: true,
+		Networks: "192.0.2.0/24",
+	}
 	step("a new key", []petcat.KeyAccess{first}, nil, nil)
 	edit := petcat.EditPlan(subscription(t, "pro", 0, 0))
 	pro := must(f.EditAccount(t.Context(), petcat.By(operator), a.ID, edit)).Value
@@ -54,7 +60,13 @@ func testAccess(t *testing.T, open Open) {
 	must(r, err)
 	g := r.Generated()
 	must(f.RotateKey(t.Context(), petcat.By(operator), r))
-	second := petcat.KeyAccess{Hash: g.Hash, ID: 2, Account: a.ID, ReadOnly: true}
+	second := petcat.KeyAccess{
+		Hash:     g.Hash,
+		ID:       2,
+		Account:  a.ID,
+		ReadOnly: true,
+		Networks: "192.0.2.0/24",
+	}
 	first.ExpiresAt = noon.Add(time.Hour)
 	step("a rotated key", []petcat.KeyAccess{second, first}, nil, nil)
 

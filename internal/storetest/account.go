@@ -11,7 +11,7 @@ func testAccounts(t *testing.T, open Open) {
 	t.Run("created, found, listed", func(t *testing.T) {
 		f := start(t, open)
 		enterprise := subscription(t, "enterprise", 7, 1_000_000_000_000)
-		a := must(f.CreateAccount(t.Context(), petcat.By(operator), "Zoo ' 犬", enterprise)).Value
+		a := must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: "Zoo ' 犬", Subscription: enterprise})).Value
 		wantEqual(t, "the account", petcat.Account{
 			ID:        1,
 			Name:      "Zoo ' 犬",
@@ -51,7 +51,7 @@ func testAccounts(t *testing.T, open Open) {
 	t.Run("names of open accounts are unique", func(t *testing.T) {
 		f := start(t, open)
 		first := f.account(t, "zoo")
-		_, err := f.CreateAccount(t.Context(), petcat.By(operator), "zoo", subscription(t, "pro", 0, 0))
+		_, err := f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: "zoo", Subscription: subscription(t, "pro", 0, 0)})
 		wantCode(t, err, petcat.CodeConflict)
 		must(f.CloseAccount(t.Context(), petcat.By(operator), first.ID))
 		second := f.account(t, "zoo")
@@ -60,6 +60,34 @@ func testAccounts(t *testing.T, open Open) {
 		must(f.CloseAccount(t.Context(), petcat.By(operator), second.ID))
 		found = must(f.FindAccount(t.Context(), "zoo"))
 		wantEqual(t, "found among closed accounts", second.ID, found.ID)
+	})
+	t.Run("external ids of open accounts are unique", func(t *testing.T) {
+		f := start(t, open)
+		create := func(name petcat.AccountName, external petcat.ExternalID) (petcat.Account, error) {
+			n := petcat.NewAccount{Name: name, Subscription: subscription(t, "free", 0, 0), ExternalID: external}
+			return value(f.CreateAccount(t.Context(), petcat.By(operator), n))
+		}
+		edit := func(id petcat.AccountID, external petcat.ExternalID) (petcat.Account, error) {
+			return value(f.EditAccount(t.Context(), petcat.By(operator), id, petcat.AccountEdit{ExternalID: &external}))
+		}
+		selected := func() []petcat.Account {
+			return must(f.AccountPage(t.Context(), petcat.AccountQuery{ExternalID: "C-1", Limit: 9}))
+		}
+		first := must(create("zoo", "C-1"))
+		wantEqual(t, "the external id", "C-1", first.ExternalID)
+		_, err := create("shop", "C-1")
+		wantCode(t, err, petcat.CodeConflict)
+		second := must(create("shop", ""))
+		must(create("farm", "")) // several accounts have none
+		_, err = edit(second.ID, "C-1")
+		wantCode(t, err, petcat.CodeConflict)
+		wantEqual(t, "selected", []petcat.Account{first}, selected())
+		first = must(f.CloseAccount(t.Context(), petcat.By(operator), first.ID)).Value
+		second = must(edit(second.ID, "C-1"))
+		wantEqual(t, "selected with the closed account", []petcat.Account{second, first}, selected())
+		must(edit(second.ID, ""))
+		lines := f.auditLines(t)
+		wantEqual(t, "the audit entry", `cli:ada account.set_external_id acct_2 {"from":"C-1","to":""}`, lines[len(lines)-1])
 	})
 	t.Run("rename", func(t *testing.T) {
 		f := start(t, open)

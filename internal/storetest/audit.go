@@ -41,7 +41,7 @@ func testAudit(t *testing.T, open Open) {
 			s := []*store.Store{f.Store, other}[i%2]
 			name, free := petcat.AccountName(strings.Repeat("a", i+1)), subscription(t, "free", 0, 0)
 			wg.Go(func() {
-				if _, err := s.CreateAccount(t.Context(), petcat.By(operator), name, free); err != nil {
+				if _, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: name, Subscription: free}); err != nil {
 					t.Errorf("create account: %v", err)
 				}
 			})

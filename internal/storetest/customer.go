@@ -89,7 +89,7 @@ func testApprovedStorage(t *testing.T, open Open) {
 	f := start(t, open)
 	agreed := petcat.Storage{Categories: 2_000_000, Bytes: 1 << 30}
 	s := must(petcat.ParseSubscription("enterprise", petcat.Quota{PerMinute: 1_000, PerDay: 9_000}, agreed))
-	account := must(f.CreateAccount(t.Context(), petcat.By(operator), "zoo", s)).Value.ID
+	account := must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: "zoo", Subscription: s})).Value.ID
 	n := must(petcat.ParseNewPlanRequest(account, "enterprise", "more"))
 	asked := must(f.RequestPlan(t.Context(), petcat.By(account.Actor()), n)).Value
 	approval := petcat.PlanApproval{Request: asked.ID, PerMinute: 2_000, PerDay: 10_000}
@@ -107,7 +107,7 @@ func testCustomerChanges(t *testing.T, open Open) {
 	k, _ := f.key(t, account, 1)
 	customer := petcat.By(account.Actor())
 	edit := func(by petcat.Author, label string) error {
-		e := must(petcat.ParseKeyEdit(&label, nil))
+		e := must(petcat.ParseKeyEdit(&label, nil, nil))
 		_, err := f.EditKey(t.Context(), by, k.ID, e)
 		return err
 	}

@@ -83,7 +83,7 @@ func testKeys(t *testing.T, open Open) {
 		f := start(t, open)
 		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
 		edit := func(label *string, expiresAt *time.Time) (petcat.Key, error) {
-			e := must(petcat.ParseKeyEdit(label, expiresAt))
+			e := must(petcat.ParseKeyEdit(label, expiresAt, nil))
 			return value(f.EditKey(t.Context(), petcat.By(operator), k.ID, e))
 		}
 		name, end := "shop", noon.Add(time.Hour)
@@ -107,7 +107,7 @@ func testKeys(t *testing.T, open Open) {
 		k, _ := f.keyOn(t, f.account(t, "zoo").ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(time.Hour)})
 		f.clock.Advance(time.Hour)
 		end := noon.Add(2 * time.Hour)
-		extend := must(petcat.ParseKeyEdit(nil, &end))
+		extend := must(petcat.ParseKeyEdit(nil, &end, nil))
 		_, err := f.EditKey(t.Context(), petcat.By(k.Account.Actor()), k.ID, extend)
 		wantCode(t, err, petcat.CodeConflict)
 		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
@@ -151,7 +151,38 @@ func testKeys(t *testing.T, open Open) {
 		f.clock.Advance(time.Second)
 		wantCode(t, create(), "")
 	})
+	t.Run("networks change", func(t *testing.T) {
+		f := start(t, open)
+		k, _ := f.keyOn(t, f.account(t, "zoo").ID, 1, petcat.KeyTerms{Networks: "192.0.2.0/24"})
+		wantEqual(t, "the networks", "192.0.2.0/24", k.Networks)
+		for _, networks := range []petcat.Networks{"10.0.0.0/8 ::1/128", ""} {
+			e := must(petcat.ParseKeyEdit(nil, nil, &networks))
+			k.Networks = networks
+			edited := must(f.EditKey(t.Context(), petcat.By(operator), k.ID, e)).Value
+			wantEqual(t, "the result", k, edited)
+			wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
+		}
+		lines := f.auditLines(t)
+		wantEqual(t, "the audit entry",
+			`cli:ada key.edit key_1 {"account":"acct_1","hint":"`+k.Hint+`","label":"key 1","networks":"",`+
+				`"networks_before":"10.0.0.0/8 ::1/128"}`,
+			lines[len(lines)-1])
+	})
+	t.Run("reported as leaked", func(t *testing.T) {
+		f := start(t, open)
+		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
+		k.DisabledAt, k.LeakedAt = noon, noon
+		wantEqual(t, "the result", k, f.change(t, k.ID, petcat.ReportLeakedKey))
+		entries := len(f.audit(t))
+		f.clock.Advance(time.Minute)
+		wantEqual(t, "reported again", k, f.change(t, k.ID, petcat.ReportLeakedKey))
+		wantEqual(t, "audit entries of a repeated report", entries, len(f.audit(t)))
+		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
+		enabled := f.change(t, k.ID, petcat.EnableKey)
+		wantEqual(t, "the report of an enabled key", noon, enabled.LeakedAt)
+	})
 	t.Run("rotated", func(t *testing.T) { testRotation(t, open) })
+	t.Run("rotated again after a lost response", func(t *testing.T) { testLostRotation(t, open) })
 }
 
 func (f *fixture) change(t *testing.T, id petcat.KeyID, action petcat.KeyAction) petcat.Key {
@@ -188,6 +219,46 @@ func testRotation(t *testing.T, open Open) {
 		wantEqual(t, "both work during the overlap", petcat.KeyActive, found[0].State(now))
 	}
 	r, _, err = generator(3).Rotation(old.ID, time.Hour)
+	must(r, err)
+	_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
+	wantCode(t, err, petcat.CodeConflict)
+}
+
+// testLostRotation: with the key itself, a program rotates again if it lost the successor, which was never used
+// and is revoked.
+func testLostRotation(t *testing.T, open Open) {
+	f := start(t, open)
+	terms := petcat.KeyTerms{ExpiresAt: noon.Add(90 * 24 * time.Hour), Networks: "192.0.2.0/24"}
+	old, _ := f.keyOn(t, f.account(t, "zoo").ID, 1, terms)
+	rotate := func(seed uint64, key petcat.IdempotencyKey) (petcat.Result[petcat.RotatedKey], error) {
+		r, _, err := generator(seed).OwnRotation(old.ID, time.Hour)
+		must(r, err)
+		by := petcat.Author{Actor: old.Account.Actor(), Key: key, Request: "rotate"}
+		return f.RotateKey(t.Context(), by, r)
+	}
+	lost := must(rotate(2, "a")).Value.New
+	f.clock.Advance(petcat.RotationPause - time.Second)
+	_, err := rotate(3, "b")
+	wantCode(t, err, petcat.CodeConflict)
+	wantEqual(t, "the time until the next rotation", time.Second, petcat.Public(err).RetryAfter)
+	f.clock.Advance(time.Second)
+	found := must(rotate(3, "b")).Value.New
+	wantEqual(t, "the lifetime", f.now().Add(90*24*time.Hour), found.ExpiresAt)
+	wantEqual(t, "the networks", terms.Networks, found.Networks)
+	lost.RevokedAt = f.now()
+	old.ExpiresAt, old.Successor = noon.Add(time.Hour), found.ID
+	wantEqual(t, "stored", []petcat.Key{old, lost, found}, f.keys(t, 0))
+	replay := must(rotate(4, "a"))
+	wantEqual(t, "the first rotation again", petcat.RotatedKey{Old: old, New: lost}, replay.Value)
+
+	f.clock.Advance(petcat.RotationPause)
+	use := petcat.KeyUse{Key: found.ID, At: f.now()}
+	f.addUsage(t, petcat.UsageBatch{Node: "a", Number: 1, SeenAt: f.now(), Keys: []petcat.KeyUse{use}})
+	entries := len(f.audit(t))
+	_, err = rotate(5, "c")
+	wantCode(t, err, petcat.CodeConflict)
+	wantEqual(t, "audit entries of a rejected rotation", entries, len(f.audit(t)))
+	r, _, err := generator(6).Rotation(old.ID, time.Hour)
 	must(r, err)
 	_, err = f.RotateKey(t.Context(), petcat.By(operator), r)
 	wantCode(t, err, petcat.CodeConflict)

@@ -87,8 +87,8 @@ func testFeedUnderLoad(t *testing.T, open Open) {
 					if client > 0 || n%10 != 0 {
 						continue
 					}
-					_, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.AccountName(fmt.Sprintf(
-						"zoo %d/%d", i, n)), subscription(t, "free", 0, 0))
+					_, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: petcat.AccountName(fmt.Sprintf(
+						"zoo %d/%d", i, n)), Subscription: subscription(t, "free", 0, 0)})
 					if err != nil {
 						t.Errorf("create account: %v", err)
 					}

@@ -121,7 +121,7 @@ func testManagedOnce(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(key, name string) (petcat.Result[petcat.Account], error) {
 		author := must(petcat.ParseAuthor(operator, key, "account "+name))
-		return f.CreateAccount(t.Context(), author, petcat.AccountName(name), subscription(t, "free", 0, 0))
+		return f.CreateAccount(t.Context(), author, petcat.NewAccount{Name: petcat.AccountName(name), Subscription: subscription(t, "free", 0, 0)})
 	}
 	must(create("k", "zoo"))
 	_, err := create("l", "zoo")
@@ -150,7 +150,7 @@ func testOnceOfOperators(t *testing.T, open Open) {
 	retry := petcat.CreatedCategory{Category: first.Category, Replayed: true}
 	wantEqual(t, "the retry", retry, create("operator ada", "Dogs"))
 	by := petcat.Author{Actor: "token ci", Key: "k", Request: "account zoo"}
-	must(f.CreateAccount(t.Context(), by, "zoo", subscription(t, "free", 0, 0)))
+	must(f.CreateAccount(t.Context(), by, petcat.NewAccount{Name: "zoo", Subscription: subscription(t, "free", 0, 0)}))
 	wantEqual(t, "audit entries", 3, len(f.audit(t)))
 }
 
@@ -200,13 +200,18 @@ func manageds() map[string]managed {
 		"edit key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			label := "new"
-			edit := must(petcat.ParseKeyEdit(&label, nil))
+			edit := must(petcat.ParseKeyEdit(&label, nil, nil))
 			r, err := s.EditKey(t.Context(), by, 1, edit)
 			return r.Value, r.Replayed, err
 		},
 		"revoke key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.ChangeKey(t.Context(), by, 1, petcat.RevokeKey)
+			return r.Value, r.Replayed, err
+		},
+		"report leaked key": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.ChangeKey(t.Context(), by, 1, petcat.ReportLeakedKey)
 			return r.Value, r.Replayed, err
 		},
 		"purge account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
@@ -216,7 +221,7 @@ func manageds() map[string]managed {
 		},
 		"create account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
-			r, err := s.CreateAccount(t.Context(), by, "shop", subscription(t, "free", 0, 0))
+			r, err := s.CreateAccount(t.Context(), by, petcat.NewAccount{Name: "shop", Subscription: subscription(t, "free", 0, 0)})
 			return r.Value, r.Replayed, err
 		},
 		"edit account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {

@@ -26,7 +26,7 @@ func testRolledBack(t *testing.T, open Open) {
 			for i := range others {
 				all.Go(func() {
 					err := f.Change(t.Context(), "fail", func(tx *store.Tx) error {
-						if _, err := tx.CreateAccount(operator, "lost", free); err != nil {
+						if _, err := tx.CreateAccount(operator, petcat.NewAccount{Name: "lost", Subscription: free}); err != nil {
 							return err
 						}
 						const rename = `UPDATE accounts SET name = 'renamed' WHERE id = $1`
@@ -41,7 +41,7 @@ func testRolledBack(t *testing.T, open Open) {
 				})
 				all.Go(func() {
 					name := petcat.AccountName(fmt.Sprint("kept ", i))
-					if _, err := f.CreateAccount(t.Context(), petcat.By(operator), name, free); err != nil {
+					if _, err := f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: name, Subscription: free}); err != nil {
 						t.Errorf("create account: %v", err)
 					}
 				})

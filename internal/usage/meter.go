@@ -159,7 +159,7 @@ func (m *Meter) Done(r Response) {
 		case petcat.CodeKeyBanned:
 			c.BanRejected++
 		case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey, petcat.CodeRevokedAPIKey,
-			petcat.CodeDisabledAPIKey, petcat.CodeTooManyFailedAttempts:
+			petcat.CodeDisabledAPIKey, petcat.CodeAddressNotAllowed, petcat.CodeTooManyFailedAttempts:
 			c.KeyRejected++
 		default:
 		}

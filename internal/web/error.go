@@ -23,7 +23,7 @@ func StatusOf(code petcat.Code) int {
 		petcat.CodeRevokedAPIKey, petcat.CodeDisabledAPIKey,
 		petcat.CodeMissingToken, petcat.CodeInvalidToken, petcat.CodeExpiredToken, petcat.CodeRevokedToken:
 		return http.StatusUnauthorized
-	case petcat.CodeForbidden, petcat.CodeStorageLimitReached:
+	case petcat.CodeForbidden, petcat.CodeStorageLimitReached, petcat.CodeAddressNotAllowed:
 		return http.StatusForbidden
 	case petcat.CodeNotFound:
 		return http.StatusNotFound

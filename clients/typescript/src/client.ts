@@ -1,4 +1,5 @@
 import { Caller, isRecord, listOf, type Call, type CallOptions, type PageOptions, type Query, type Result, type Retry } from "./calls.js";
+import { APIError } from "./errors.js";
 import type { Wait } from "./gate.js";
 import type { Limits } from "./limits.js";
 import { changes, Mirror, type ChangeOptions, type ChangePage } from "./mirror.js";
@@ -19,6 +20,9 @@ export type Pet = Schemas["Pet"] & Created;
 export type Order = Schemas["Order"] & Created;
 /** The account's use of its quotas and its storage. */
 export type Usage = Schemas["Usage"];
+export type KeyInfo = Schemas["Key"];
+/** The successor of a key. `key` is its secret; it is missing only if you repeat a rotation with an earlier idempotency key. */
+export type RotatedKey = Schemas["RotatedKey"] & Created;
 export type NewCategory = Schemas["NewCategory"];
 /** What an update changes. */
 export type CategoryPatch = Schemas["CategoryPatch"];
@@ -28,6 +32,10 @@ export type NewOrder = Schemas["NewOrder"];
 export interface CreateOptions extends CallOptions {
   /** 1 to 255 visible ASCII characters: within 24 hours, a second create with the same key returns the first result. */
   idempotencyKey?: string | undefined;
+}
+export interface RotateOptions extends CreateOptions {
+  /** How long both keys work, from "5m" to "30d". Default: "24h". */
+  overlap?: string | undefined;
 }
 /** Options of any request. */
 export interface RequestOptions extends CallOptions {
@@ -85,6 +93,7 @@ export class Petcat {
   readonly categories: Categories;
   readonly pets: Pets;
   readonly orders: Orders;
+  readonly key: Key;
   readonly #caller: Caller;
 
   constructor(options: Options = {}) {
@@ -103,6 +112,7 @@ export class Petcat {
     this.categories = new Categories(this.#caller);
     this.pets = new Pets(this.#caller);
     this.orders = new Orders(this.#caller);
+    this.key = new Key(this.#caller);
   }
 
   /** The account's limits in the last response that had them. */
@@ -296,13 +306,61 @@ export class Orders {
   }
 }
 
+/** The key that the client uses. A read-only key may do all of this. */
+export class Key {
+  readonly #caller: Caller;
+
+  /** @internal */
+  constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  /** Returns the key. The request does not count against the limits. It counts as a use of the key: send it with the successor after a rotation. */
+  async get(options?: CallOptions): Promise<KeyInfo> {
+    return (await this.#caller.call({ method: "GET", path: "/key", read: keyOf<KeyInfo>, options })).value;
+  }
+
+  /**
+   * Replaces the key and returns its successor. Store it, and call `get` with a client that uses it. Both keys work until the overlap ends.
+   * If the response with the secret was lost, the key is rotated again, up to 5 seconds later, and the lost key is revoked; not if you pass an idempotency key.
+   */
+  async rotate({ overlap, ...options }: RotateOptions = {}): Promise<RotatedKey> {
+    for (;;) {
+      const call = created("/key/rotate", overlap === undefined ? {} : { overlap }, keyOf<RotatedKey>, options);
+      const { value } = await this.#caller.call(call);
+      if (!value.replayed || options.idempotencyKey !== undefined) return value;
+    }
+  }
+
+  /** Revokes the key for ever. */
+  async revoke(options: CreateOptions = {}): Promise<void> {
+    try {
+      await this.#caller.call(created("/key/revoke", undefined, keyOf<KeyInfo>, options));
+    } catch (error) {
+      const done = error instanceof APIError && error.code === "revoked_api_key" && error.outcomeUnknown;
+      if (!done) throw error; // else an earlier request of this call revoked it
+    }
+  }
+}
+
+/** Reads a key, whose id is a text. */
+function keyOf<T>(value: unknown): T | undefined {
+  return typeof (value as KeyInfo | null | undefined)?.id === "string" ? (value as T) : undefined;
+}
+
 function create<T>(path: string, body: object, options: CreateOptions): Call<T> {
+  return created(path, body, one<T & object>, options);
+}
+
+function created<T extends object>(
+  path: string, body: object | undefined, readOne: (value: unknown, response: Response) => T | undefined, options: CreateOptions,
+): Call<T> {
   const { idempotencyKey = randomKey() } = options;
   if (!/^[!-~]{1,255}$/.test(idempotencyKey)) {
     throw new TypeError("idempotencyKey must be 1 to 255 visible ASCII characters; leave it out, and each create gets its own");
   }
   const read = (value: unknown, response: Response): T | undefined => {
-    const made = one<T & object>(value, response);
+    const made = readOne(value, response);
     return made && { ...made, replayed: response.headers.get("Idempotent-Replayed") === "true" };
   };
   return { method: "POST", path, read, body, headers: { "Idempotency-Key": idempotencyKey }, options };

@@ -6,6 +6,8 @@ export type {
   CategoryPatch,
   ConditionOptions,
   CreateOptions,
+  Key,
+  KeyInfo,
   ListState,
   NewCategory,
   NewOrder,
@@ -17,6 +19,8 @@ export type {
   Pets,
   RawCategories,
   RequestOptions,
+  RotateOptions,
+  RotatedKey,
   Usage,
 } from "./client.js";
 export { AbortError, APIError, ConnectionError, PetcatError, type ErrorCode } from "./errors.js";

@@ -126,6 +126,8 @@ async function make(petcat, { call, args = {}, options: given, raw }) {
       return collect(operations.changes({ ...camels(args), ...options }));
     case "mirror":
       return refreshed(operations.mirror(), args.file, options);
+    case "rotate":
+      return operations.rotate({ ...args, ...options });
     case "create":
       return operations.create(args, options);
     case "update": {

@@ -109,7 +109,7 @@ class Call(Generic[T]):
     @property
     def counted(self) -> bool:
         """Whether it counts against the limits, and passes the gate."""
-        return self.path != "/usage"
+        return self.path not in ("/usage", "/key")
 
 
 @dataclass(frozen=True)
@@ -230,11 +230,12 @@ class Core:
                 raise ConnectionFailed(str(error)) from error
             raise
         self._answered = True
-        limits = read_limits(answer.headers)
+        failure = self._failure(call, answer)
+        changes = failure.code == "too_many_changes"  # other requests go on
+        limits = None if changes or failure.code == "address_not_allowed" else read_limits(answer.headers)
         if limits and (call.counted or answer.status != 429):  # else they are not the account's
             self.limits = limits
-        failure = self._failure(call, answer)
-        gate.done(number, limits, failure if isinstance(failure, RateLimited) else None)
+        gate.done(number, limits, failure if isinstance(failure, RateLimited) and not changes else None)
         unchanged = answer.status == 304 and "If-None-Match" in call.headers
         # An earlier request of this call, whose response was lost, deleted it.
         gone = call.method == "DELETE" and call.unknown_since is not None and failure.status == 404 and failure.code == "not_found"
@@ -287,7 +288,7 @@ def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
     out."""
     if isinstance(error, APIError):
         waits = error.status in _GATEWAY or (error.status == 409 and error.retry_after is not None)
-        rejected = error.status in (408, 429) and error.code != "too_many_failed_attempts"
+        rejected = error.status in (408, 429) and error.code not in ("too_many_failed_attempts", "too_many_changes")
         return rejected or (call.repeatable and waits), error.status >= 500 or error.code == "idempotency_in_progress"
     cause = error.__cause__
     if isinstance(cause, NoAnswer):

@@ -9,10 +9,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import httpx
 
 from ._calls import CallOptions, Pages, Retry
+from ._errors import AuthenticationError
 from ._gate import Wait
 from ._limits import Limits
 from ._mirror import ChangePage, Changes, Mirror, iterate
-from ._models import UNSET, Category, E, ListState, Order, Pet, Response, Unset, Usage
+from ._models import UNSET, Category, E, KeyInfo, ListState, Order, Pet, Response, RotatedKey, Unset, Usage
 from ._operations import (
     Self,
     Unpack,
@@ -24,10 +25,14 @@ from ._operations import (
     delete_category,
     delete_pet,
     get_category,
+    get_key,
     get_pet,
     get_usage,
+    is_revoked,
     list_categories,
     list_categories_if_changed,
+    revoke_key,
+    rotate_key,
     settings,
     update_category,
 )
@@ -82,6 +87,7 @@ class Petcat:
         self.categories = Categories(self._caller)
         self.pets = Pets(self._caller)
         self.orders = Orders(self._caller)
+        self.key = Key(self._caller)
 
     def __repr__(self) -> str:
         return f"Petcat({self._base_url!r})"
@@ -200,6 +206,38 @@ class Categories:
     def mirror(self) -> Mirror:
         """Returns an empty copy of all categories, which its refresh fills and keeps current."""
         return Mirror(self._caller)
+
+
+class Key:
+    """The key that the client uses. A read-only key may do all of this."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get(self, **options: Unpack[CallOptions]) -> KeyInfo:
+        """Returns the key. The request does not count against the limits. It counts as a use of the
+        key: send it with the successor after a rotation."""
+        return self._caller(get_key(options)).value
+
+    def rotate(
+        self, overlap: str | None = None, *, idempotency_key: str | None = None, **options: Unpack[CallOptions]
+    ) -> RotatedKey:
+        """Replaces the key and returns its successor. Store it, and call get with a client that uses
+        it. Both keys work until the overlap ends, from "5m" to "30d", "24h" by default. If the
+        response with the secret was lost, the key is rotated again, up to 5 seconds later, and the
+        lost key is revoked; not if you pass an idempotency_key."""
+        while True:
+            rotated = self._caller(rotate_key(overlap, idempotency_key, options)).value
+            if not rotated.replayed or idempotency_key is not None:
+                return rotated
+
+    def revoke(self, *, idempotency_key: str | None = None, **options: Unpack[CallOptions]) -> None:
+        """Revokes the key for ever."""
+        try:
+            self._caller(revoke_key(idempotency_key, options))
+        except AuthenticationError as error:
+            if not is_revoked(error):
+                raise
 
 
 class Pets:

@@ -110,6 +110,24 @@ class KeyInfo:
     read_only: bool
     label: str | None = None
     expires_at: str | int | None = None  #: None: never
+    networks: list[str] = field(default_factory=lambda: list[str]())  #: where it works, in CIDR notation; empty: everywhere
+
+
+@dataclass(frozen=True)
+class RotatedKey:
+    """The successor of a key."""
+
+    id: str
+    read_only: bool
+    replaces: str  #: the id of the old key
+    replaced_until: int  #: in Unix seconds by the service's clock
+    label: str | None = None
+    expires_at: str | int | None = None  #: None: never
+    networks: list[str] = field(default_factory=lambda: list[str]())
+    #: The secret, which the service shows once. None only if you repeat a rotation with the idempotency
+    #: key of an earlier one.
+    key: str | None = field(default=None, repr=False)
+    replayed: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,25 @@ from typing import Any
 import httpx
 
 from ._calls import Call, CallOptions, Core, Retry, Settings
+from ._errors import AuthenticationError
 from ._gate import Wait
-from ._models import UNSET, Answer, Category, ListState, Order, Pet, Unexpected, Unset, Usage, list_of, one, read_usage
+from ._models import (
+    UNSET,
+    Answer,
+    Category,
+    KeyInfo,
+    ListState,
+    Order,
+    Pet,
+    RotatedKey,
+    Unexpected,
+    Unset,
+    Usage,
+    list_of,
+    one,
+    read,
+    read_usage,
+)
 
 if sys.version_info >= (3, 11):
     from typing import Self as Self, Unpack as Unpack
@@ -113,6 +130,27 @@ def get_usage(core: Core, options: CallOptions) -> Call[Usage]:
         return usage
 
     return Call("GET", "/usage", result, options)
+
+
+def get_key(options: CallOptions) -> Call[KeyInfo]:
+    return Call("GET", "/key", lambda value, _: read(KeyInfo, value), options)
+
+
+def rotate_key(overlap: str | None, idempotency_key: str | None, options: CallOptions) -> Call[RotatedKey]:
+    def result(value: object, answer: Answer) -> RotatedKey:
+        return read(RotatedKey, value, replayed=answer.headers.get("Idempotent-Replayed") == "true")
+
+    body = {} if overlap is None else {"overlap": overlap}
+    return Call("POST", "/key/rotate", result, options, body=body, headers=_idempotency(idempotency_key))
+
+
+def revoke_key(idempotency_key: str | None, options: CallOptions) -> Call[KeyInfo]:
+    return Call("POST", "/key/revoke", lambda value, _: read(KeyInfo, value), options, headers=_idempotency(idempotency_key))
+
+
+def is_revoked(error: AuthenticationError) -> bool:
+    """Returns whether an earlier request of a call, whose response was lost, revoked the key."""
+    return error.code == "revoked_api_key" and error.outcome_unknown
 
 
 def any_request(method: str, path: str, query: Mapping[str, object] | None, body: object, options: CallOptions) -> Call[Any]:

@@ -155,20 +155,7 @@ export interface components {
                  */
                 until: number;
             }[];
-            /** @description The key of this request. */
-            key: {
-                /** @description The id by which the operator knows the key. It is not secret. */
-                id: string;
-                /** @description What the key is called; may be empty. */
-                label: string;
-                /** @description Whether operations that change something are 403. */
-                read_only: boolean;
-                /**
-                 * Format: int64
-                 * @description When it ends, as a Unix timestamp in seconds; `null`: never.
-                 */
-                expires_at: number | null;
-            };
+            key: components["schemas"]["Key"];
             /** @description What the account's categories take, and may take. */
             storage: {
                 /**
@@ -193,13 +180,59 @@ export interface components {
                 max_categories: number;
             };
         };
+        /** @description The key of the request. Members may be added; ignore unknown ones. */
+        Key: {
+            /** @description The id by which the operator knows the key. It is not secret. */
+            id: string;
+            /** @description What the key is called; may be empty. */
+            label: string;
+            /** @description Whether operations that change something are 403. */
+            read_only: boolean;
+            /**
+             * Format: int64
+             * @description When it ends, as a Unix timestamp in seconds; `null`: never.
+             */
+            expires_at: number | null;
+            /** @description The networks in which it works, in CIDR notation. Empty if it works everywhere. */
+            networks: string[];
+        };
+        /** @description How a key is rotated. */
+        Rotation: {
+            /** @description How long both keys work, from 5 minutes to 30 days, such as `30m`, `24h` or `7d`; `24h` by default. */
+            overlap?: string;
+        };
+        /** @description The successor of a key. Members may be added; ignore unknown ones. */
+        RotatedKey: {
+            /** @description The id of the successor. */
+            id: string;
+            /** @description That of the old key. */
+            label: string;
+            /** @description As the old key. */
+            read_only: boolean;
+            /**
+             * Format: int64
+             * @description When it ends, as a Unix timestamp in seconds; `null`: never.
+             */
+            expires_at: number | null;
+            /** @description Those of the old key. */
+            networks: string[];
+            /** @description The secret. Absent from the response to a repeated request, because the service stores only a hash of it. */
+            key?: string;
+            /** @description The id of the old key. */
+            replaces: string;
+            /**
+             * Format: int64
+             * @description When the old key ends, as a Unix timestamp in seconds.
+             */
+            replaced_until: number;
+        };
         /** @description An error. It has exactly these members. */
         Error: {
             /**
              * @description The kind of failure, for programs. The list under Errors contains every code of this version. Expect
              *     new codes, and treat an unknown one by its status.
              */
-            code: "malformed_json" | "invalid_body" | "missing_field" | "invalid_field" | "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key" | "disabled_api_key" | "forbidden" | "storage_limit_reached" | "not_found" | "method_not_allowed" | "request_timeout" | "idempotency_in_progress" | "category_in_use" | "operation_sunset" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "idempotency_key_reused" | "rate_limit_exceeded" | "daily_quota_exceeded" | "key_banned" | "too_many_failed_attempts" | "too_many_changes" | "internal_error" | "service_unavailable" | (string & {});
+            code: "malformed_json" | "invalid_body" | "missing_field" | "invalid_field" | "missing_api_key" | "invalid_api_key" | "expired_api_key" | "revoked_api_key" | "disabled_api_key" | "forbidden" | "address_not_allowed" | "storage_limit_reached" | "not_found" | "method_not_allowed" | "request_timeout" | "idempotency_in_progress" | "category_in_use" | "conflict" | "operation_sunset" | "cursor_expired" | "precondition_failed" | "body_too_large" | "unsupported_media_type" | "idempotency_key_reused" | "rate_limit_exceeded" | "daily_quota_exceeded" | "key_banned" | "too_many_failed_attempts" | "too_many_changes" | "internal_error" | "service_unavailable" | (string & {});
             /** @description The problem and the remedy, for people. The wording may change. */
             message: string;
             /**

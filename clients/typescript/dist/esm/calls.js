@@ -124,13 +124,14 @@ export class Caller {
         }
         this.answered = true;
         const { status, headers } = response;
-        const limits = readLimits(headers);
-        if (limits && (isCounted(call) || status !== 429))
-            this.limits = limits; // else they are not the account's
         const requestId = headers.get("X-Request-Id") ?? undefined;
         const details = { field: headers.get("X-Error-Field") ?? undefined, headers, requestId, retryAfterMs: readRetryAfter(headers) };
         const error = new APIError(status, ...reason(response, text, call.path), details);
-        gate.done(number, limits, status === 429 ? error : undefined);
+        const changes = error.code === "too_many_changes"; // other requests go on
+        const limits = changes || error.code === "address_not_allowed" ? undefined : readLimits(headers);
+        if (limits && (isCounted(call) || status !== 429))
+            this.limits = limits; // else they are not the account's
+        gate.done(number, limits, status === 429 && !changes ? error : undefined);
         const unchanged = status === 304 && init.headers.has("If-None-Match");
         // An earlier request of this call, whose response was lost, deleted it.
         const gone = status === 404 && error.code === "not_found" && call.method === "DELETE" && repeated;
@@ -138,7 +139,7 @@ export class Caller {
             const temporary = [500, 502, 503, 504, 520, 521, 522, 523, 524].includes(status) || (status === 409 && error.retryAfterMs !== undefined);
             return {
                 error,
-                again: status === 408 || (status === 429 && error.code !== "too_many_failed_attempts") || (repeatable && temporary),
+                again: status === 408 || (status === 429 && error.code !== "too_many_failed_attempts" && !changes) || (repeatable && temporary),
                 unknown: status >= 500 || error.code === "idempotency_in_progress",
             };
         }
@@ -155,7 +156,7 @@ function isRepeatable({ method, headers = {} }) {
 }
 /** Whether a call counts against the limits, and passes the gate. */
 function isCounted({ path }) {
-    return path !== "/usage";
+    return path !== "/usage" && path !== "/key";
 }
 /** Whether a value is an object with a positive id. */
 export function isRecord(value) {

@@ -19,6 +19,9 @@ export type Pet = Schemas["Pet"] & Created;
 export type Order = Schemas["Order"] & Created;
 /** The account's use of its quotas and its storage. */
 export type Usage = Schemas["Usage"];
+export type KeyInfo = Schemas["Key"];
+/** The successor of a key. `key` is its secret; it is missing only if you repeat a rotation with an earlier idempotency key. */
+export type RotatedKey = Schemas["RotatedKey"] & Created;
 export type NewCategory = Schemas["NewCategory"];
 /** What an update changes. */
 export type CategoryPatch = Schemas["CategoryPatch"];
@@ -27,6 +30,10 @@ export type NewOrder = Schemas["NewOrder"];
 export interface CreateOptions extends CallOptions {
     /** 1 to 255 visible ASCII characters: within 24 hours, a second create with the same key returns the first result. */
     idempotencyKey?: string | undefined;
+}
+export interface RotateOptions extends CreateOptions {
+    /** How long both keys work, from "5m" to "30d". Default: "24h". */
+    overlap?: string | undefined;
 }
 /** Options of any request. */
 export interface RequestOptions extends CallOptions {
@@ -79,6 +86,7 @@ export declare class Petcat {
     readonly categories: Categories;
     readonly pets: Pets;
     readonly orders: Orders;
+    readonly key: Key;
     constructor(options?: Options);
     /** The account's limits in the last response that had them. */
     get limits(): Limits | undefined;
@@ -166,5 +174,20 @@ export declare class Orders {
     create(order: NewOrder, options?: CreateOptions): Promise<Order>;
     /** Iterates over all orders of the account. */
     all(options?: PageOptions & CallOptions): AsyncGenerator<Order, void>;
+}
+/** The key that the client uses. A read-only key may do all of this. */
+export declare class Key {
+    #private;
+    /** @internal */
+    constructor(caller: Caller);
+    /** Returns the key. The request does not count against the limits. It counts as a use of the key: send it with the successor after a rotation. */
+    get(options?: CallOptions): Promise<KeyInfo>;
+    /**
+     * Replaces the key and returns its successor. Store it, and call `get` with a client that uses it. Both keys work until the overlap ends.
+     * If the response with the secret was lost, the key is rotated again, up to 5 seconds later, and the lost key is revoked; not if you pass an idempotency key.
+     */
+    rotate({ overlap, ...options }?: RotateOptions): Promise<RotatedKey>;
+    /** Revokes the key for ever. */
+    revoke(options?: CreateOptions): Promise<void>;
 }
 export {};

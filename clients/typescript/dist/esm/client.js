@@ -1,4 +1,5 @@
 import { Caller, isRecord, listOf } from "./calls.js";
+import { APIError } from "./errors.js";
 import { changes, Mirror } from "./mirror.js";
 /** The version of this package. */
 export const version = "1.0.0";
@@ -9,6 +10,7 @@ export class Petcat {
     categories;
     pets;
     orders;
+    key;
     #caller;
     constructor(options = {}) {
         const key = checkedKey(options.apiKey ?? runtime?.env?.["PETCAT_API_KEY"]);
@@ -27,6 +29,7 @@ export class Petcat {
         this.categories = new Categories(this.#caller);
         this.pets = new Pets(this.#caller);
         this.orders = new Orders(this.#caller);
+        this.key = new Key(this.#caller);
     }
     /** The account's limits in the last response that had them. */
     get limits() {
@@ -191,13 +194,55 @@ export class Orders {
         return this.#caller.pages("/store/orders", options);
     }
 }
+/** The key that the client uses. A read-only key may do all of this. */
+export class Key {
+    #caller;
+    /** @internal */
+    constructor(caller) {
+        this.#caller = caller;
+    }
+    /** Returns the key. The request does not count against the limits. It counts as a use of the key: send it with the successor after a rotation. */
+    async get(options) {
+        return (await this.#caller.call({ method: "GET", path: "/key", read: (keyOf), options })).value;
+    }
+    /**
+     * Replaces the key and returns its successor. Store it, and call `get` with a client that uses it. Both keys work until the overlap ends.
+     * If the response with the secret was lost, the key is rotated again, up to 5 seconds later, and the lost key is revoked; not if you pass an idempotency key.
+     */
+    async rotate({ overlap, ...options } = {}) {
+        for (;;) {
+            const call = created("/key/rotate", overlap === undefined ? {} : { overlap }, (keyOf), options);
+            const { value } = await this.#caller.call(call);
+            if (!value.replayed || options.idempotencyKey !== undefined)
+                return value;
+        }
+    }
+    /** Revokes the key for ever. */
+    async revoke(options = {}) {
+        try {
+            await this.#caller.call(created("/key/revoke", undefined, (keyOf), options));
+        }
+        catch (error) {
+            const done = error instanceof APIError && error.code === "revoked_api_key" && error.outcomeUnknown;
+            if (!done)
+                throw error; // else an earlier request of this call revoked it
+        }
+    }
+}
+/** Reads a key, whose id is a text. */
+function keyOf(value) {
+    return typeof value?.id === "string" ? value : undefined;
+}
 function create(path, body, options) {
+    return created(path, body, (one), options);
+}
+function created(path, body, readOne, options) {
     const { idempotencyKey = randomKey() } = options;
     if (!/^[!-~]{1,255}$/.test(idempotencyKey)) {
         throw new TypeError("idempotencyKey must be 1 to 255 visible ASCII characters; leave it out, and each create gets its own");
     }
     const read = (value, response) => {
-        const made = one(value, response);
+        const made = readOne(value, response);
         return made && { ...made, replayed: response.headers.get("Idempotent-Replayed") === "true" };
     };
     return { method: "POST", path, read, body, headers: { "Idempotency-Key": idempotencyKey }, options };
