@@ -224,9 +224,11 @@ func ExampleCategories_Changes() {
 		}
 		bookmark = page.Bookmark // store it with the changes
 	}
+	fmt.Println("later changes follow", bookmark)
 	// Output:
 	// 1 dog
 	// 2 cat
+	// later changes follow 2
 }
 
 // A program that keeps a copy refreshes it every two minutes. A later process continues it.
