@@ -200,6 +200,10 @@ hostile: need-go ## Test CONNECTIONS=2000 hostile connections of each kind
 bench: need-go ## Run the benchmarks (BENCHFLAGS='-only create' or -quick)
 	cd bench && go run -mod=mod . $(BENCHFLAGS)
 
+.PHONY: profile
+profile: need-go ## Write CPU and allocation profiles of lists and creates to build/ (a minute)
+	cd bench && go run -mod=mod . -only profile
+
 .PHONY: bench-go
 bench-go: need-go ## Run the Go benchmarks (BENCH=regexp, PKG=./..., COUNT=6)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)

@@ -27,15 +27,15 @@ func TestWrkRate(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var r report
-	lists := series{unit: "/s", values: []float64{900, 1900, 2000}}
-	r.compare("list", lists, "bare", series{values: []float64{1000, 2000, 4000}}, atLeast(0.95))
+	lists := series{name: "list", unit: "/s", values: []float64{900, 1900, 2000}}
+	r.compare(lists, "bare", series{values: []float64{1000, 2000, 4000}}, atLeast(0.95))
 	r.value("binary", "MB", 25.04, atMost(39))
-	const want = `| what   | measured | yardstick    | ratio | figure        | met |
-| ---    | ---      | ---          | ---   | ---           | --- |
-| list   | 1,900/s  | bare 2,000/s | 0.9   | at least 0.95 | no  |
-| binary | 25.0 MB  |              |       | at most 39 MB | yes |
+	const want = `| what   | measured | yardstick    | ratio | spread | bound         | met |
+| ---    | ---      | ---          | ---   | ---    | ---           | --- |
+| list   | 1,900/s  | bare 2,000/s | 0.9   | 44 %   | at least 0.95 | no  |
+| binary | 25.0 MB  |              |       |        | at most 39    | yes |
 `
-	if got := markdown(r.table()); got != want {
+	if got := r.table(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }

@@ -1,5 +1,4 @@
-// Command bench compares petcat with a bare HTTP server that sends the same responses, and
-// with PocketBase. README.md explains how to run it and how to read its output.
+// Command bench compares petcat with the smallest programs that do the same, and with PocketBase. README.md explains how to run it and how to read its output.
 package main
 
 import (
@@ -18,6 +17,13 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == "load" { // see attack
+		if err := load(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx)
 	stop()
@@ -37,6 +43,11 @@ type bench struct {
 	revision string
 	report   report
 	running  []*process // of the group
+	halves   [2]string  // the cores of the loader and of the servers, as taskset reads them
+
+	// What the next servers and loaders use; "" for all cores and plain HTTP.
+	loaderCores, serverCores string
+	certificate              string // file
 }
 
 // group is a set of measurements that share servers.
@@ -49,12 +60,14 @@ var groups = []group{
 	{"list", (*bench).list},
 	{"sizes", (*bench).sizes},
 	{"create", (*bench).create},
+	{"latency", (*bench).latency},
 	{"decisions", (*bench).decisions},
 	{"nodes-list", (*bench).nodesList},
 	{"nodes-create", (*bench).nodesCreate},
 	{"snapshot", (*bench).snapshot},
 	{"start", (*bench).starts},
 	{"binary", (*bench).binary},
+	{"profile", (*bench).profile},
 }
 
 func groupNames() string {
@@ -66,12 +79,12 @@ func groupNames() string {
 }
 
 func run(ctx context.Context) (err error) {
-	b := &bench{rounds: 5, duration: 3 * time.Second}
+	b := &bench{rounds: 5, duration: 3 * time.Second, halves: halves()}
 	only := flag.String("only", "", "run only one `group`: "+groupNames())
 	flag.BoolVar(&b.quick, "quick", false,
 		"run two one-second rounds with a tenth of the data: a smoke test, the numbers are noise")
 	flag.Parse()
-	selected := groups
+	selected := groups[:len(groups)-1] // without profile
 	if *only != "" {
 		selected = slices.DeleteFunc(slices.Clone(groups), func(g group) bool { return g.name != *only })
 	}
@@ -90,12 +103,12 @@ func run(ctx context.Context) (err error) {
 	if ctx.Err() != nil {
 		return errors.New("interrupted; no results were written")
 	}
-	fmt.Print(markdown(b.report.table()))
+	fmt.Print(b.report.table(), "\n", b.report.latencyTable())
 	dir := "results"
 	if b.quick || *only != "" {
 		dir = filepath.Join(dir, "scratch")
 	}
-	return errors.Join(failed, b.report.write(dir, b.about(ctx)))
+	return errors.Join(failed, b.write(ctx, dir))
 }
 
 // runGroups runs all groups even if some fail. A failed group becomes a row of the report, and
@@ -105,17 +118,22 @@ func (b *bench) runGroups(ctx context.Context, selected []group) error {
 	for _, g := range selected {
 		say("== %s", g.name)
 		err := g.run(b, ctx)
-		for _, p := range slices.Backward(b.running) {
-			p.stop()
-		}
-		b.running = nil
+		b.stop()
 		if err != nil {
 			say("   failed: %v", err)
 			failed = append(failed, fmt.Errorf("%s: %w", g.name, err))
-			b.report.rows = append(b.report.rows, row{what: "group " + g.name, met: "failed"})
+			b.report.rows = append(b.report.rows, row{what: "group " + g.name, failed: true})
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// stop stops all servers of the group.
+func (b *bench) stop() {
+	for _, p := range slices.Backward(b.running) {
+		p.stop()
+	}
+	b.running = nil
 }
 
 // prepare installs missing tools if it has the permissions, and builds the programs.
@@ -137,10 +155,10 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	// The output is empty outside a Git repository.
 	revision, _ := exec.CommandContext(ctx, "git", "-C", b.root, "describe", "--always", "--dirty").Output()
 	b.revision = strings.TrimSpace(string(revision))
-	say("== building petcat, the bare server and PocketBase (takes minutes the first time)")
+	say("== building petcat, the smallest program and PocketBase (takes minutes the first time)")
 	for name, dir := range map[string]string{
 		"petcat":     "cmd/petcat",
-		"bare":       "bench/bare",
+		"smallest":   "bench/smallest",
 		"pocketbase": "bench/pocketbase",
 	} {
 		cmd := exec.CommandContext(ctx, "go", "build",

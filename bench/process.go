@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +42,8 @@ func (b *bench) start(ctx context.Context, l launch) (*process, error) {
 		return nil, err
 	}
 	defer func() { _ = log.Close() }() // the child has its own copy
-	p := &process{url: l.url, cmd: exec.CommandContext(ctx, l.path, l.args...), done: make(chan struct{})}
+	path, args := pinned(b.serverCores, l.path, l.args...)
+	p := &process{url: l.url, cmd: exec.CommandContext(ctx, path, args...), done: make(chan struct{})}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = l.dir, log, log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: l.user}
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGINT) }
@@ -68,6 +71,14 @@ func (b *bench) start(ctx context.Context, l launch) (*process, error) {
 	return p, nil
 }
 
+// pinned returns the command that runs a program on some cores, on all if cores is "".
+func pinned(cores, path string, args ...string) (string, []string) {
+	if cores == "" {
+		return path, args
+	}
+	return "taskset", append([]string{"--cpu-list", cores, path}, args...)
+}
+
 // stop stops the process with SIGINT, which PostgreSQL treats as a fast shutdown.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGINT) // it may have exited already
@@ -89,6 +100,20 @@ func (p *process) memory() (float64, error) {
 	return kib / 1024, err
 }
 
+// cpu returns the CPU time that the process has used.
+func (p *process) cpu() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	const user, system, ticks = 11, 12, 100 // fields after the name, in hundredths of a second
+	_, fields, _ := strings.Cut(string(text), ") ")
+	field := strings.Fields(fields)
+	inUser, err1 := strconv.ParseInt(field[user], 10, 64)
+	inSystem, err2 := strconv.ParseInt(field[system], 10, 64)
+	return time.Duration(inUser+inSystem) * time.Second / ticks, errors.Join(err1, err2)
+}
+
 // freeAddress returns an unused loopback address. If another program takes the port first, the
 // server fails to start.
 func freeAddress() string {
@@ -100,10 +125,10 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-// responds reports whether a GET gets a response with this status.
-func responds(ctx context.Context, url string, status int) func() bool {
+// responds reports whether a GET gets a response with the status 200.
+func responds(ctx context.Context, url string) func() bool {
 	return func() bool {
-		_, err := request{method: "GET", url: url, status: status}.send(ctx)
+		_, err := request{method: "GET", url: url, status: 200}.send(ctx)
 		return err == nil
 	}
 }

@@ -20,62 +20,70 @@ import (
 
 // report is the results of a run.
 type report struct {
-	rows   []row
-	series []series
+	rows      []row
+	latencies []latency
 }
 
-// row is one line of the table.
+// row is one line of the table of figures.
 type row struct {
-	what, unit string
-	measured   float64
-	yardstick  string // if "", the figure applies to the measured value
-	than       float64
-	ratio      float64
-	figure     figure
-	met        string
+	what      string
+	measured  float64 // median of the rounds
+	unit      string
+	spread    float64 // of the rounds' ratios: the widest distance to their median, as a part of it
+	yardstick string  // if "", the bound applies to the measured value
+	than      float64 // median of the yardstick
+	ratio     float64
+	bound     bound
+	failed    bool
 }
 
-// figure is the bound that a row must meet.
-type figure struct {
+// bound is what a row must meet.
+type bound struct {
 	words string // "at least" or "at most"
-	bound float64
+	value float64
 }
 
-func atLeast(bound float64) figure { return figure{"at least", bound} }
-func atMost(bound float64) figure  { return figure{"at most", bound} }
+func atLeast(value float64) bound { return bound{"at least", value} }
+func atMost(value float64) bound  { return bound{"at most", value} }
 
-// margin returns how far a value exceeds its figure, as a factor: 1 or more means met.
-func (f figure) margin(value float64) float64 {
-	if f.words == "at most" {
-		return f.bound / max(value, f.bound/100)
-	}
-	return value / f.bound
-}
-
-func (f figure) met(value float64) string {
-	if f.margin(value) >= 1 {
-		return "yes"
-	}
-	return "no" // NaN is "no", too
-}
-
-// compare adds a row whose ratio must meet the figure. The ratio is the median of the rounds'
+// compare adds a row whose ratio must meet a bound. The ratio is the median of the rounds'
 // ratios, so that changes on the machine between rounds cancel out.
-func (r *report) compare(what string, ours series, yardstick string, theirs series, f figure) {
+func (r *report) compare(ours series, yardstick string, theirs series, b bound) {
 	ratios := make([]float64, len(ours.values))
 	for i := range ratios {
 		ratios[i] = ours.values[i] / theirs.values[i]
 	}
 	ratio := median(ratios)
 	r.rows = append(r.rows, row{
-		what, ours.unit, median(ours.values), yardstick, median(theirs.values),
-		ratio, f, f.met(ratio),
+		what:      ours.name,
+		measured:  median(ours.values),
+		unit:      ours.unit,
+		spread:    max(slices.Max(ratios)-ratio, ratio-slices.Min(ratios)) / ratio,
+		yardstick: yardstick,
+		than:      median(theirs.values),
+		ratio:     ratio,
+		bound:     b,
 	})
 }
 
-// value adds a row whose value must meet the figure.
-func (r *report) value(what, unit string, value float64, f figure) {
-	r.rows = append(r.rows, row{what: what, unit: unit, measured: value, figure: f, met: f.met(value)})
+// value adds a row whose value must meet a bound.
+func (r *report) value(what, unit string, value float64, b bound) {
+	r.rows = append(r.rows, row{what: what, unit: unit, measured: value, bound: b})
+}
+
+// met is the last column.
+func (r row) met() string {
+	value := r.measured
+	if r.yardstick != "" {
+		value = r.ratio
+	}
+	switch {
+	case r.failed:
+		return "failed"
+	case r.bound.words == "at most" && value <= r.bound.value, r.bound.words == "at least" && value >= r.bound.value:
+		return "yes"
+	}
+	return "no" // NaN is "no", too
 }
 
 // median returns the median of the values, 0 for none.
@@ -105,38 +113,47 @@ func format(value float64, unit string) string {
 	return message.NewPrinter(language.English).Sprintf("%.*f", decimals, value) + unit
 }
 
-func (r report) table() [][]string {
-	lines := [][]string{{"what", "measured", "yardstick", "ratio", "figure", "met"}}
+// table returns the rows as a Markdown table.
+func (r report) table() string {
+	lines := [][]string{{"what", "measured", "yardstick", "ratio", "spread", "bound", "met"}}
 	for _, row := range r.rows {
-		line := []string{
-			row.what,
-			format(row.measured, row.unit),
-			"",
-			"",
-			fmt.Sprintf("%s %g", row.figure.words, row.figure.bound),
-			row.met,
+		line := []string{row.what, "", "", "", "", "", row.met()}
+		if !row.failed {
+			line[1] = format(row.measured, row.unit)
+			line[5] = fmt.Sprintf("%s %g", row.bound.words, row.bound.value)
 		}
-		switch {
-		case row.figure.words == "": // its group failed
-			line[1], line[4] = "", ""
-		case row.yardstick != "":
-			line[2], line[3] = row.yardstick+" "+format(row.than, row.unit), fmt.Sprintf("%.3g", row.ratio)
-		default:
-			line[4] += " " + row.unit
+		if row.yardstick != "" {
+			line[2] = row.yardstick + " " + format(row.than, row.unit)
+			line[3], line[4] = fmt.Sprintf("%.3g", row.ratio), fmt.Sprintf("%.0f %%", 100*row.spread)
 		}
 		lines = append(lines, line)
 	}
-	return lines
+	return markdown(lines)
 }
 
-// rounds returns a table of the results of each subject's rounds.
-func (r report) rounds() [][]string {
-	lines := [][]string{{"subject", "median", "rounds"}}
-	for _, s := range r.series {
-		rounds := strings.Trim(fmt.Sprintf("%.4g", s.values), "[]")
-		lines = append(lines, []string{s.name, format(median(s.values), s.unit), rounds})
+// latencyTable returns the latencies as a Markdown table.
+func (r report) latencyTable() string {
+	if len(r.latencies) == 0 {
+		return ""
 	}
-	return lines
+	lines := [][]string{{
+		"what", "protocol", "highest rate", "the loader's", "of it", "rate", "p50", "p99", "p99.9", "CPU a request",
+	}}
+	for _, l := range r.latencies {
+		lines = append(lines, []string{
+			l.name(),
+			l.protocol.name,
+			format(l.highest, "/s"),
+			format(l.ceiling, "/s"),
+			fmt.Sprintf("%.0f %%", 100*l.share),
+			format(l.Rate, "/s"),
+			format(milliseconds(l.P50), "ms"),
+			format(milliseconds(l.P99), "ms"),
+			format(milliseconds(l.P999), "ms"),
+			format(float64(l.cpu.Nanoseconds())/1e3, "µs"),
+		})
+	}
+	return markdown(lines)
 }
 
 // markdown formats a Markdown table with aligned columns, so that its source is readable.
@@ -175,15 +192,17 @@ func (b *bench) about(ctx context.Context) string {
 }
 
 // write writes the results of the day and the plots.
-func (r report) write(dir, about string) error {
+func (b *bench) write(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // world-readable
 		return err
 	}
 	date := time.Now().UTC().Format(time.DateOnly)
-	page := fmt.Sprintf(
-		"# Benchmarks of %s\n\n%s\n\n## Figures\n\n%s\n## Rounds\n\n%s",
-		date, about, markdown(r.table()), markdown(r.rounds()))
+	page := fmt.Sprintf("# Benchmarks of %s\n\n%s\n\n## Figures\n\n%s", date, b.about(ctx), b.report.table())
+	if table := b.report.latencyTable(); table != "" {
+		page += fmt.Sprintf("\n## Latency\n\nLoader on cores %s, servers on cores %s; %s for each rate.\n\n%s",
+			b.halves[0], b.halves[1], latencyTime(b.quick), table)
+	}
 	file := filepath.Join(dir, date+".md")
 	say("writing %s and its plots", file)
-	return errors.Join(os.WriteFile(file, []byte(page), 0o644), r.draw(dir)) //nolint:gosec // world-readable
+	return errors.Join(os.WriteFile(file, []byte(page), 0o644), b.report.draw(dir)) //nolint:gosec // world-readable
 }

@@ -65,21 +65,34 @@ type node struct {
 // and the access log, which goes to a file.
 func (b *bench) serve(ctx context.Context, d *deployment) (*node, error) {
 	api, admin := freeAddress(), freeAddress()
+	args := append([]string{
+		"serve", "--listen", api, "--admin-listen", admin, "--log-format", "json", "--log-level", "info",
+		"--bans", "enforce", "--shutdown-timeout", "2s",
+	}, d.place...)
+	if b.certificate != "" {
+		args = append(args, "--tls-cert", b.certificate, "--tls-key", b.certificate)
+	}
+	n := &node{deployment: d, admin: b.scheme() + admin}
 	p, err := b.start(ctx, launch{
 		dir:   d.dir,
 		path:  b.program("petcat"),
-		url:   "http://" + api,
-		ready: responds(ctx, "http://"+admin+"/readyz", 200),
-		args: append([]string{
-			"serve", "--listen", api, "--admin-listen", admin, "--log-format", "json", "--log-level", "info",
-			"--bans", "enforce", "--shutdown-timeout", "2s",
-		}, d.place...),
+		url:   b.scheme() + api,
+		ready: responds(ctx, n.admin+"/readyz"),
+		args:  args,
 	})
-	return &node{p, d, "http://" + admin}, err
+	n.process = p
+	return n, err
 }
 
-// node creates a deployment on SQLite or PostgreSQL, starts a node, and creates categories
-// through the API.
+// scheme is the beginning of the URLs of the next server.
+func (b *bench) scheme() string {
+	if b.certificate != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// node starts a node on a new deployment on SQLite, or on PostgreSQL, with some categories.
 func (b *bench) node(ctx context.Context, name, database string, categories int) (*node, error) {
 	d, err := b.deploy(ctx, name, database)
 	if err != nil {
@@ -99,6 +112,26 @@ func (b *bench) node(ctx context.Context, name, database string, categories int)
 	return n, nil
 }
 
+// nodes starts one node on SQLite, or several on PostgreSQL, with ten categories.
+func (b *bench) nodes(ctx context.Context, name string, count int) ([]*node, error) {
+	database := ""
+	if count > 1 {
+		db, err := b.startPostgres(ctx)
+		if err != nil {
+			return nil, err
+		}
+		database = db.url
+	}
+	first, err := b.node(ctx, name, database, few)
+	all := []*node{first}
+	for len(all) < count && err == nil {
+		var next *node
+		next, err = b.serve(ctx, first.deployment)
+		all = append(all, next)
+	}
+	return all, err
+}
+
 func (n *node) list(more ...string) request {
 	return request{method: "GET", url: n.url + path, header: append([]string{n.bearer}, more...), status: 200}
 }
@@ -110,20 +143,24 @@ func (n *node) create() request {
 	}
 }
 
-// bare starts a server that repeats the response to r, and returns the request for that server.
-func (b *bench) bare(ctx context.Context, r request) (request, error) {
+// smallest starts the smallest program that sends the same response to r, and returns the request
+// to it. It stores categories in the directory, or discards them if it is "".
+func (b *bench) smallest(ctx context.Context, r request, dir string) (request, error) {
 	a, err := r.send(ctx)
 	if err != nil {
 		return r, err
 	}
-	file := filepath.Join(b.work, "response")
-	if err := os.WriteFile(file, a.wire, 0o600); err != nil {
+	response := filepath.Join(b.work, "response")
+	if err := os.WriteFile(response, a.wire, 0o600); err != nil {
 		return r, err
 	}
-	address := freeAddress()
-	r.url = "http://" + address + path
+	args := []string{"-listen", freeAddress(), "-response", response, "-cert", b.certificate}
+	r.url = b.scheme() + args[1] + path
+	if dir != "" {
+		args = append(args, "-database", filepath.Join(dir, "smallest.db"))
+	}
 	_, err = b.start(ctx, launch{
-		dir: b.work, path: b.program("bare"), args: []string{address, file}, url: r.url,
+		dir: b.work, path: b.program("smallest"), args: args, url: r.url,
 		ready: func() bool { _, err := r.send(ctx); return err == nil },
 	})
 	return r, err

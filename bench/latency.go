@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	vegeta "github.com/tsenart/vegeta/v12/lib"
+)
+
+// protocol is how a loader and a server talk.
+type protocol struct {
+	name       string
+	tls, http2 bool
+}
+
+// latency is one line of the table of latencies.
+type latency struct {
+	outcome
+
+	what     string
+	nodes    int // 1: on SQLite; else on PostgreSQL
+	protocol protocol
+	ceiling  float64 // the highest rate of the loader, with a server that does nothing
+	highest  float64 // of petcat: what 64 connections get that always send
+	share    float64 // the rate that was sent, as a part of highest
+	cpu      time.Duration
+}
+
+func (l latency) name() string {
+	if l.nodes == 1 {
+		return l.what
+	}
+	return fmt.Sprintf("%s, %d nodes on PostgreSQL", l.what, l.nodes)
+}
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
+
+// shares are the measured parts of the highest rate.
+func shares() []float64 { return []float64{0.3, 0.5, 0.7} }
+
+// latencyTime is how long each rate is sent.
+func latencyTime(quick bool) time.Duration {
+	if quick {
+		return time.Second
+	}
+	return 10 * time.Second
+}
+
+// latency measures latencies at constant rates. The loader and the servers have separate cores.
+func (b *bench) latency(ctx context.Context) error {
+	b.loaderCores, b.serverCores = b.halves[0], b.halves[1]
+	defer func() { b.loaderCores, b.serverCores = "", "" }()
+	certificate, err := b.newCertificate()
+	if err != nil {
+		return err
+	}
+	for _, p := range []protocol{
+		{name: "HTTP/1.1"},
+		{name: "HTTP/1.1, TLS 1.3", tls: true},
+		{name: "HTTP/2, TLS 1.3", tls: true, http2: true},
+	} {
+		if p.tls {
+			b.certificate = certificate
+		}
+		for _, nodes := range []int{1, 2} {
+			if err := b.latencies(ctx, p, nodes); err != nil {
+				return err
+			}
+			b.stop()
+		}
+	}
+	b.certificate = ""
+	b.latencyBounds()
+	return nil
+}
+
+// latencies measures all requests with one protocol and one number of nodes.
+func (b *bench) latencies(ctx context.Context, p protocol, nodes int) error {
+	all, err := b.nodes(ctx, fmt.Sprintf("latency-%s-%d", p.name, nodes), nodes)
+	if err != nil {
+		return err
+	}
+	bare, err := b.smallest(ctx, all[0].list(), "")
+	if err != nil {
+		return err
+	}
+	empty := attack{Targets: []vegeta.Target{bare.target()}, Duration: latencyTime(b.quick), HTTP2: p.http2}
+	ceiling, err := b.attack(ctx, empty)
+	if err != nil {
+		return err
+	}
+	// The list of ten comes first, because creates make the list longer.
+	for _, what := range []string{"list of 10", "nine pages of 10 to one create", "durable create"} {
+		l := latency{what: what, nodes: nodes, protocol: p, ceiling: ceiling.Rate}
+		a := attack{Targets: targets(all, what), Duration: latencyTime(b.quick), HTTP2: p.http2}
+		if err := b.rates(ctx, l, a, all); err != nil {
+			return fmt.Errorf("%s, %s: %w", l.name(), p.name, err)
+		}
+	}
+	return nil
+}
+
+// targets returns the requests to send in turns.
+func targets(nodes []*node, what string) (all []vegeta.Target) {
+	for _, n := range nodes {
+		switch what {
+		case "list of 10":
+			all = append(all, n.list().target())
+		case "durable create":
+			all = append(all, n.create().target())
+		default:
+			page := n.list()
+			page.url += "?limit=10"
+			for range 9 {
+				all = append(all, page.target())
+			}
+			all = append(all, n.create().target())
+		}
+	}
+	return all
+}
+
+// rates finds the highest rate of a, and measures latencies at parts of it.
+func (b *bench) rates(ctx context.Context, l latency, a attack, nodes []*node) error {
+	highest, err := b.attack(ctx, a)
+	if err != nil {
+		return err
+	}
+	l.highest = highest.Rate
+	for _, l.share = range shares() {
+		a.Rate = l.share * l.highest
+		before, err := cpuOf(nodes)
+		if err != nil {
+			return err
+		}
+		if l.outcome, err = b.attack(ctx, a); err != nil {
+			return err
+		}
+		after, err := cpuOf(nodes)
+		if err != nil {
+			return err
+		}
+		l.cpu = time.Duration(float64(after-before) / (a.Rate * (warmUp + a.Duration).Seconds()))
+		say("   %-55s %-18s %10s p50 %-9s p99 %-9s p99.9 %s", l.name(), l.protocol.name, format(l.Rate, "/s"), l.P50, l.P99, l.P999)
+		b.report.latencies = append(b.report.latencies, l)
+	}
+	return nil
+}
+
+// cpuOf returns the CPU time that nodes have used.
+func cpuOf(nodes []*node) (sum time.Duration, err error) {
+	for _, n := range nodes {
+		used, err := n.cpu()
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+	}
+	return sum, nil
+}
+
+// latencyBounds adds the rows with a bound.
+func (b *bench) latencyBounds() {
+	cores := float64((runtime.NumCPU() + 1) / 2)
+	for _, l := range b.report.latencies {
+		if l.share != 0.7 || l.protocol.name != "HTTP/1.1, TLS 1.3" {
+			continue
+		}
+		what := l.name() + " over TLS 1.3"
+		p99 := what + ": p99 at 70 % of the highest rate"
+		switch {
+		case l.what == "list of 10" && l.nodes == 1:
+			b.report.value(what+", each core", "/s", l.highest/cores, atLeast(12_000))
+			b.report.value(p99, "ms", milliseconds(l.P99), atMost(5))
+		case l.what == "list of 10":
+			b.report.value(p99, "ms", milliseconds(l.P99), atMost(10))
+		case l.what == "durable create" && l.nodes == 1:
+			b.report.value(p99, "ms", milliseconds(l.P99), atMost(20))
+		}
+	}
+}
+
+// halves returns the cores of the loader and of the servers; both are "" on one core.
+func halves() [2]string {
+	n := runtime.NumCPU()
+	if n == 1 {
+		return [2]string{}
+	}
+	return [2]string{fmt.Sprintf("0-%d", n/2-1), fmt.Sprintf("%d-%d", n/2, n-1)}
+}
+
+// newCertificate writes a certificate and its key to a file.
+func (b *bench) newCertificate() (file string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	template := x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		DNSNames:     []string{"localhost"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+	if err != nil {
+		return "", err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return "", err
+	}
+	text := append(
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...,
+	)
+	file = filepath.Join(b.work, "certificate.pem")
+	return file, os.WriteFile(file, text, 0o600)
+}
