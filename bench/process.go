@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -100,18 +99,18 @@ func (p *process) memory() (float64, error) {
 	return kib / 1024, err
 }
 
-// cpu returns the CPU time that the process has used.
-func (p *process) cpu() (time.Duration, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
+// cpu returns the CPU time that the process has used, 0 if it has exited.
+func (p *process) cpu() time.Duration {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	_, fields, _ := strings.Cut(string(text), ") ") // the name is before them
+	var sum int64
+	for i, field := range strings.Fields(fields) {
+		if i == 11 || i == 12 { // of the user and of the system, in hundredths of a second
+			n, _ := strconv.ParseInt(field, 10, 64)
+			sum += n
+		}
 	}
-	const user, system, ticks = 11, 12, 100 // fields after the name, in hundredths of a second
-	_, fields, _ := strings.Cut(string(text), ") ")
-	field := strings.Fields(fields)
-	inUser, err1 := strconv.ParseInt(field[user], 10, 64)
-	inSystem, err2 := strconv.ParseInt(field[system], 10, 64)
-	return time.Duration(inUser+inSystem) * time.Second / ticks, errors.Join(err1, err2)
+	return time.Duration(sum) * time.Second / 100
 }
 
 // freeAddress returns an unused loopback address. If another program takes the port first, the

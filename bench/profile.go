@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/http/cookiejar"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,13 +22,12 @@ func (b *bench) profile(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := b.signIn(ctx, n); err != nil {
+			return err
+		}
 		load := b.wrk(what, n.list())
 		if what == "create" {
 			load = b.wrk(what, n.create())
-		}
-		operator, err := b.signIn(ctx, n)
-		if err != nil {
-			return err
 		}
 		loaded := make(chan error, 1)
 		go func() {
@@ -39,10 +35,10 @@ func (b *bench) profile(ctx context.Context) error {
 			say("   %s: %s", what, format(rate, load.unit))
 			loaded <- err
 		}()
-		cpu := fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", profileTime.Seconds())
+		cpu := fmt.Sprintf("profile?seconds=%.0f", profileTime.Seconds())
 		err = errors.Join(
-			b.download(operator, n.admin+cpu, what+"-cpu.pprof"),
-			b.download(operator, n.admin+"/debug/pprof/allocs", what+"-allocs.pprof"),
+			b.save(ctx, n.admin+"/debug/pprof/"+cpu, what+"-cpu.pprof"),
+			b.save(ctx, n.admin+"/debug/pprof/allocs", what+"-allocs.pprof"),
 			<-loaded,
 		)
 		if err != nil {
@@ -53,40 +49,37 @@ func (b *bench) profile(ctx context.Context) error {
 	return nil
 }
 
-// signIn returns a browser in which an operator who may see profiles is signed in.
-func (b *bench) signIn(ctx context.Context, n *node) (*http.Client, error) {
+// signIn signs client in as an operator who may see profiles.
+func (b *bench) signIn(ctx context.Context, n *node) (err error) {
 	args := append([]string{"operator", "create", "profiler", "--role", "admin", "--console-url", n.admin}, n.place...)
 	out, err := exec.CommandContext(ctx, b.program("petcat"), args...).Output()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if client.Jar, err = cookiejar.New(nil); err != nil {
+		return err
 	}
 	_, token, _ := strings.Cut(strings.TrimSpace(string(out)), "#") // at the end of the link
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	browser := &http.Client{Jar: jar}
-	response, err := browser.PostForm(n.admin+"/console/sign-in", url.Values{"token": {token}})
-	if err != nil {
-		return nil, err
-	}
-	return browser, response.Body.Close()
+	_, err = request{
+		method: "POST",
+		url:    n.admin + "/console/sign-in",
+		header: []string{"Content-Type: application/x-www-form-urlencoded"},
+		body:   "token=" + token,
+		status: 200,
+	}.send(ctx)
+	return err
 }
 
-// download writes a profile to a file.
-func (b *bench) download(operator *http.Client, url, name string) error {
-	response, err := operator.Get(url)
+// save writes a profile to a file.
+func (b *bench) save(ctx context.Context, url, name string) error {
+	a, err := request{method: "GET", url: url, status: 200}.send(ctx)
 	if err != nil {
 		return err
-	}
-	body, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
 	}
 	file := filepath.Join(b.root, "build", name)
 	say("   go tool pprof -http : %s", file)
-	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, body, 0o644))
+	return errors.Join(
+		os.MkdirAll(filepath.Dir(file), 0o755), //nolint:gosec // world-readable
+		os.WriteFile(file, a.body, 0o644),      //nolint:gosec // world-readable
+	)
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -137,7 +138,7 @@ func (r report) latencyTable() string {
 		return ""
 	}
 	lines := [][]string{{
-		"what", "protocol", "highest rate", "the loader's", "of it", "rate", "p50", "p99", "p99.9", "CPU a request",
+		"what", "protocol", "highest rate", "the loader's", "of it", "rate", "p50", "p99", "p99.9", "failed", "CPU a request",
 	}}
 	for _, l := range r.latencies {
 		lines = append(lines, []string{
@@ -150,6 +151,7 @@ func (r report) latencyTable() string {
 			format(milliseconds(l.P50), "ms"),
 			format(milliseconds(l.P99), "ms"),
 			format(milliseconds(l.P999), "ms"),
+			strconv.Itoa(l.Failed),
 			format(float64(l.cpu.Nanoseconds())/1e3, "µs"),
 		})
 	}
