@@ -86,7 +86,7 @@ func load(in io.Reader, out io.Writer) error {
 	}
 	workers := uint64(connections)
 	if a.PerSecond > 0 {
-		workers = 4096 // enough to send on time, until a server is late by a second or so
+		workers *= 4 // to catch up; thousands would overload a server that was only late
 	}
 	attacker := vegeta.NewAttacker(
 		vegeta.Workers(connections),

@@ -43,7 +43,7 @@ func (b *bench) list(ctx context.Context) error {
 		return err
 	}
 	b.report.compare(all[0], "bare", all[1], atLeast(0.88))
-	return b.comparePocketBase(ctx, all[0].name, n.list(), (*pocketBase).list)
+	return b.comparePocketBase(ctx, all[0].name, n.list(), (*pocketBase).list, atLeast(12))
 }
 
 // create compares durable creates with the smallest program that stores them, and with bare, which
@@ -67,20 +67,22 @@ func (b *bench) create(ctx context.Context) error {
 		return err
 	}
 	b.report.compare(all[0], "smallest", all[1], atLeast(0.7))
-	b.report.compare(all[0], "bare, which stores nothing", all[2], atLeast(0.3))
-	return b.comparePocketBase(ctx, all[0].name, n.create(), (*pocketBase).create)
+	b.report.compare(all[0], "bare, which stores nothing", all[2], bound{})
+	return b.comparePocketBase(ctx, all[0].name, n.create(), (*pocketBase).create, atLeast(8))
 }
 
 // comparePocketBase compares a request with its equivalent to PocketBase. It is the last measurement of a
 // group, because PocketBase keeps using the CPU for a while after the last request.
-func (b *bench) comparePocketBase(ctx context.Context, what string, ours request, theirs func(*pocketBase) request) error {
+func (b *bench) comparePocketBase(
+	ctx context.Context, what string, ours request, theirs func(*pocketBase) request, least bound,
+) error {
 	p, err := b.pocketBase(ctx)
 	if err != nil {
 		return err
 	}
 	all, err := b.interleave(ctx, b.wrk(what, ours), b.wrk("PocketBase", theirs(p)))
 	if err == nil {
-		b.report.compare(all[0], "PocketBase", all[1], atLeast(8))
+		b.report.compare(all[0], "PocketBase", all[1], least)
 	}
 	return err
 }

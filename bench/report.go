@@ -38,7 +38,7 @@ type row struct {
 	failed    bool
 }
 
-// bound is what a row must meet.
+// bound is what a row must meet, zero if it only informs.
 type bound struct {
 	words string // "at least" or "at most"
 	value float64
@@ -81,6 +81,8 @@ func (r row) met() string {
 	switch {
 	case r.failed:
 		return "failed"
+	case r.bound == (bound{}):
+		return ""
 	case r.bound.words == "at most" && value <= r.bound.value, r.bound.words == "at least" && value >= r.bound.value:
 		return "yes"
 	}
@@ -121,6 +123,8 @@ func (r report) table() string {
 		line := []string{row.what, "", "", "", "", "", row.met()}
 		if !row.failed {
 			line[1] = format(row.measured, row.unit)
+		}
+		if row.bound != (bound{}) {
 			line[5] = fmt.Sprintf("%s %g", row.bound.words, row.bound.value)
 		}
 		if row.yardstick != "" {
