@@ -142,7 +142,7 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	need := filepath.Join(b.root, "scripts", "need")
-	if out, err := exec.CommandContext(ctx, need, "wrk wrk", "postgresql").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, need, "wrk wrk", "taskset util-linux", "postgresql").CombinedOutput(); err != nil {
 		return fmt.Errorf("%s", strings.TrimSpace(string(out)))
 	}
 	if b.work, err = os.MkdirTemp("", "petcat-bench-"); err != nil {

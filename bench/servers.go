@@ -72,7 +72,7 @@ func (b *bench) serve(ctx context.Context, d *deployment) (*node, error) {
 	if b.certificate != "" {
 		args = append(args, "--tls-cert", b.certificate, "--tls-key", b.certificate)
 	}
-	n := &node{deployment: d, admin: b.scheme() + admin}
+	n := &node{deployment: d, admin: "http://" + admin}
 	p, err := b.start(ctx, launch{
 		dir:   d.dir,
 		path:  b.program("petcat"),
