@@ -2,6 +2,7 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clock"
@@ -22,6 +23,20 @@ func TestWrkRate(t *testing.T) {
 		if rate, err := wrkRate(wrong); err == nil {
 			t.Errorf("%q: %g", wrong, rate)
 		}
+	}
+}
+
+// TestPace: a loader that is late still sends all requests of its schedule.
+func TestPace(t *testing.T) {
+	a := attack{PerSecond: 10, Duration: time.Second} // after a second of warm-up
+	if wait, stop := a.Pace(250*time.Millisecond, 4); wait != 150*time.Millisecond || stop {
+		t.Errorf("the request at 400 ms waits for %s, stop is %t", wait, stop)
+	}
+	if _, stop := a.Pace(time.Hour, 19); stop {
+		t.Error("the last request is not sent")
+	}
+	if _, stop := a.Pace(0, 20); !stop {
+		t.Error("there is one request more")
 	}
 }
 
