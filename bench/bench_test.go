@@ -28,7 +28,7 @@ func TestWrkRate(t *testing.T) {
 
 // TestPace: a loader that is late still sends all requests of its schedule.
 func TestPace(t *testing.T) {
-	a := attack{PerSecond: 10, Duration: time.Second} // after a second of warm-up
+	a := attack{PerSecond: 10, Duration: 2 * time.Second}
 	if wait, stop := a.Pace(250*time.Millisecond, 4); wait != 150*time.Millisecond || stop {
 		t.Errorf("the request at 400 ms waits for %s, stop is %t", wait, stop)
 	}

@@ -137,7 +137,7 @@ func (b *bench) rates(ctx context.Context, l latency, a attack, nodes []*node) e
 		if l.outcome, err = b.attack(ctx, a); err != nil {
 			return err
 		}
-		l.cpu = time.Duration(float64(cpuOf(nodes)-before) / (a.PerSecond * (warmUp + a.Duration).Seconds()))
+		l.cpu = (cpuOf(nodes) - before) / time.Duration(l.Sent)
 		say("   %s, %s: %s, p50 %s, p99 %s, p99.9 %s", l.name(), l.protocol.name, format(l.Rate, "/s"), l.P50, l.P99, l.P999)
 		b.report.latencies = append(b.report.latencies, l)
 	}

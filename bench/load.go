@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"time"
@@ -15,8 +16,13 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// warmUp is the first part of an attack, which opens the connections and is not measured.
+// warmUp is the time before an attack in which 64 workers always send. It opens the connections, and
+// is not measured.
 const warmUp = time.Second
+
+// workersAtRate is the most workers at a constant rate, to catch up. Thousands would overload a server that
+// was only late.
+const workersAtRate = 4 * connections
 
 // attack is what a loader sends.
 type attack struct {
@@ -30,6 +36,7 @@ type attack struct {
 type outcome struct {
 	Rate           float64 // of responses
 	P50, P99, P999 time.Duration
+	Sent           int // requests, also in the warm-up
 	Failed         int // requests without a response, or with another status than 2xx; not in the rest
 }
 
@@ -47,10 +54,10 @@ func (a attack) at(number uint64) time.Duration {
 // is none. At a rate, all requests are sent, even late.
 func (a attack) Pace(elapsed time.Duration, sent uint64) (wait time.Duration, stop bool) {
 	if a.PerSecond == 0 {
-		return 0, elapsed >= warmUp+a.Duration
+		return 0, elapsed >= a.Duration
 	}
 	at := a.at(sent)
-	return at - elapsed, at >= warmUp+a.Duration
+	return at - elapsed, at >= a.Duration
 }
 
 // Rate implements [vegeta.Pacer].
@@ -84,24 +91,30 @@ func load(in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&a); err != nil {
 		return err
 	}
+	var protocols http.Protocols
+	protocols.SetHTTP1(!a.HTTP2)
+	protocols.SetHTTP2(a.HTTP2)
+	client := &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: workersAtRate,
+		Protocols:           &protocols,
+		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}, //nolint:gosec // of this run
+	}}
+	var o outcome
+	for range (attack{Targets: a.Targets, Duration: warmUp}).start(client, connections) {
+		o.Sent++
+	}
 	workers := uint64(connections)
 	if a.PerSecond > 0 {
-		workers *= 4 // to catch up; thousands would overload a server that was only late
+		workers = workersAtRate
 	}
-	attacker := vegeta.NewAttacker(
-		vegeta.Workers(connections),
-		vegeta.MaxWorkers(workers),
-		vegeta.TLSConfig(&tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}), //nolint:gosec // of this run
-		vegeta.HTTP2(a.HTTP2),
-	)
 	var m vegeta.Metrics
 	var problem string
-	var failed int
 	begun := time.Now()
-	for r := range attacker.Attack(vegeta.NewStaticTargeter(a.Targets...), a, 0, "") {
+	for r := range a.start(client, workers) {
+		o.Sent++
 		if r.Error != "" {
 			problem = r.Error
-			failed++
+			o.Failed++
 			continue
 		}
 		if a.PerSecond > 0 {
@@ -110,20 +123,19 @@ func load(in io.Reader, out io.Writer) error {
 			r.Timestamp = begun.Add(a.at(r.Seq))
 			r.Latency = max(0, end.Sub(r.Timestamp))
 		}
-		if r.Timestamp.Sub(begun) >= warmUp {
-			m.Add(r)
-		}
+		m.Add(r)
 	}
 	m.Close()
 	if m.Requests == 0 {
 		return errors.New("all requests failed: " + problem)
 	}
-	return json.NewEncoder(out).Encode(outcome{
-		Rate: m.Throughput,
-		P50:  m.Latencies.P50,
-		P99:  m.Latencies.P99,
-		P999: m.Latencies.Quantile(0.999),
+	o.Rate, o.P50, o.P99, o.P999 = m.Throughput, m.Latencies.P50, m.Latencies.P99, m.Latencies.Quantile(0.999)
+	return json.NewEncoder(out).Encode(o)
+}
 
-		Failed: failed,
-	})
+// start starts the workers.
+func (a attack) start(client *http.Client, workers uint64) <-chan *vegeta.Result {
+	attacker := vegeta.NewAttacker(
+		vegeta.Client(client), vegeta.Workers(min(connections, workers)), vegeta.MaxWorkers(workers))
+	return attacker.Attack(vegeta.NewStaticTargeter(a.Targets...), a, 0, "")
 }
