@@ -20,10 +20,6 @@ import (
 // is not measured.
 const warmUp = time.Second
 
-// workersAtRate is the most workers at a constant rate, to catch up. Thousands would overload a server that
-// was only late.
-const workersAtRate = 4 * connections
-
 // attack is what a loader sends.
 type attack struct {
 	Targets   []vegeta.Target // in turns
@@ -95,22 +91,18 @@ func load(in io.Reader, out io.Writer) error {
 	protocols.SetHTTP1(!a.HTTP2)
 	protocols.SetHTTP2(a.HTTP2)
 	client := &http.Client{Transport: &http.Transport{
-		MaxIdleConnsPerHost: workersAtRate,
+		MaxIdleConnsPerHost: connections,
 		Protocols:           &protocols,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true}, //nolint:gosec // of this run
 	}}
 	var o outcome
-	for range (attack{Targets: a.Targets, Duration: warmUp}).start(client, connections) {
+	for range (attack{Targets: a.Targets, Duration: warmUp}).start(client) {
 		o.Sent++
-	}
-	workers := uint64(connections)
-	if a.PerSecond > 0 {
-		workers = workersAtRate
 	}
 	var m vegeta.Metrics
 	var problem string
 	begun := time.Now()
-	for r := range a.start(client, workers) {
+	for r := range a.start(client) {
 		o.Sent++
 		if r.Error != "" {
 			problem = r.Error
@@ -133,9 +125,9 @@ func load(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(o)
 }
 
-// start starts the workers.
-func (a attack) start(client *http.Client, workers uint64) <-chan *vegeta.Result {
+// start starts 64 workers. More would open connections whenever they are late, and make it worse.
+func (a attack) start(client *http.Client) <-chan *vegeta.Result {
 	attacker := vegeta.NewAttacker(
-		vegeta.Client(client), vegeta.Workers(min(connections, workers)), vegeta.MaxWorkers(workers))
+		vegeta.Client(client), vegeta.Workers(connections), vegeta.MaxWorkers(connections))
 	return attacker.Attack(vegeta.NewStaticTargeter(a.Targets...), a, 0, "")
 }
