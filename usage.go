@@ -77,6 +77,7 @@ type UsageQuery struct {
 	Account  AccountID // or AllAccounts
 	From, To time.Time
 	Step     UsageStep
+	Group    UsageGroup // only for UsageParts; [UsageQuery.GroupBy] sets it
 }
 
 // ParseUsageQuery validates a query. A zero to means now; a zero from means one day before to
@@ -151,6 +152,10 @@ type UsageCount struct {
 	Account AccountID // or AllAccounts
 	Hour    int64     // Unix time in hours
 	UsageCounts
+
+	// Detail divides the requests, rejections and failures of the account by key and operation,
+	// sorted by both. It is empty for AllAccounts, and if the node does not count it.
+	Detail []UsageDetail
 }
 
 // KeyUse is the last use of a key, in whole seconds.
@@ -195,6 +200,14 @@ type UsageStore interface {
 	// Usage returns the stored usage. Periods that begin before [UsageStep.KeptSince] may be
 	// missing.
 	Usage(ctx context.Context, q UsageQuery) (UsageHistory, error)
+	// UsageParts returns the stored usage of an account by the group of the query, in order of the
+	// periods, without empty ones.
+	UsageParts(ctx context.Context, q UsageQuery) ([]UsagePart, error)
+	// OperationUsage returns the stored usage of all accounts by operation in the hour that begins
+	// at a time, sorted by account and operation.
+	OperationUsage(ctx context.Context, hour time.Time) ([]OperationUsage, error)
+	// UsageStoredUntil returns the time before which all nodes that run have stored their counts.
+	UsageStoredUntil(ctx context.Context) (time.Time, error)
 	// TopAccounts returns the accounts that a TopQuery selects, largest first.
 	TopAccounts(ctx context.Context, q TopQuery) ([]AccountUsage, error)
 	// DayUsed returns the stored number of allowed requests of an account on a day. Days

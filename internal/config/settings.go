@@ -60,6 +60,8 @@ type Settings struct {
 	MaxStaleness time.Duration
 	// MaxCategoriesSize is the most bytes that all categories may take.
 	MaxCategoriesSize int64
+	// UsageDetail makes the node count usage by key and operation, too.
+	UsageDetail bool
 	// ShutdownTimeout is the time for requests in flight to finish.
 	ShutdownTimeout time.Duration
 	// BackupEvery is the interval between scheduled backups; 0 disables them.

@@ -222,7 +222,7 @@ func clientSettings(s *Settings) []Setting {
 	}
 }
 
-// serviceSettings describe bans, stale lists and the shutdown.
+// serviceSettings describe bans, lists, usage and the shutdown.
 func serviceSettings(s *Settings) []Setting {
 	return []Setting{
 		{
@@ -251,6 +251,15 @@ func serviceSettings(s *Settings) []Setting {
 				"[sizing](operations.md#sizing) has the memory that it needs.",
 			set:  into(&s.MaxCategoriesSize, size),
 			must: "a size from 1MiB to 4GiB, such as 64MiB",
+		},
+		{
+			Flag:    "usage-detail",
+			Env:     "PETCAT_USAGE_DETAIL",
+			Default: "true",
+			Usage:   "count the usage of each key and operation, too",
+			More:    "Without it, `petcat usage --by-key`, exports and `/v1/usage/history?group=` have no rows.",
+			set:     into(&s.UsageDetail, strconv.ParseBool),
+			must:    trueOrFalse,
 		},
 		{
 			Flag:    "shutdown-timeout",

@@ -77,7 +77,7 @@ func (e edge) dial(t *testing.T) net.Conn {
 		Clock:   now,
 		Logger:  slog.New(slog.DiscardHandler),
 		Observe: func(*httpapi.Record) {},
-		Charged: func(petcat.AccountID, int64) {},
+		Charged: func(petcat.AccountID, petcat.KeyID, petcat.OperationID, int64) {},
 	})
 	conns := make(pipes, 1)
 	server := &http.Server{Handler: handler, WriteTimeout: 30 * time.Second}

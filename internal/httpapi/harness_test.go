@@ -101,7 +101,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 		Clock:   s.clock,
 		Logger:  slog.New(slog.NewTextHandler(s.log, nil)),
 		Observe: s.observe,
-		Charged: func(petcat.AccountID, int64) {},
+		Charged: func(petcat.AccountID, petcat.KeyID, petcat.OperationID, int64) {},
 	}
 	for _, f := range change {
 		f(&o)

@@ -43,7 +43,7 @@ func (s *Server) limit(next handler) handler {
 			e.retryAfter = d.RetryAfter
 			return rejection(d)
 		}
-		s.options.Charged(e.caller.Account, d.Now)
+		s.options.Charged(e.caller.Account, e.caller.Key, e.Operation, d.Now)
 		return next(e)
 	}
 }

@@ -91,7 +91,7 @@ type Options struct {
 	Observe func(*Record)
 	// Charged is called when a request is charged to an account. now is the time of the
 	// decision in nanoseconds since the Unix epoch.
-	Charged func(_ petcat.AccountID, now int64)
+	Charged func(_ petcat.AccountID, _ petcat.KeyID, _ petcat.OperationID, now int64)
 	// Documents are the handlers of the paths outside /v1. A path that ends with a slash includes
 	// all paths below it. Optional.
 	Documents map[string]http.Handler

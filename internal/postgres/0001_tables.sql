@@ -21,6 +21,9 @@ CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON audit
 -- small index on the hour does not change with them.
 ALTER TABLE usage DROP CONSTRAINT usage_pkey, ADD PRIMARY KEY (account_id, hour), SET (fillfactor = 70);
 CREATE INDEX usage_hour ON usage USING brin (hour);
+ALTER TABLE usage_by_key DROP CONSTRAINT usage_by_key_pkey,
+	ADD PRIMARY KEY (account_id, hour, key_id, operation), SET (fillfactor = 70);
+CREATE INDEX usage_by_key_hour ON usage_by_key USING brin (hour);
 
 -- The use of each account in its last minute, and in the day of that minute. A crash empties an
 -- unlogged table; the day is then read from the table usage. There is one row for each account. Its

@@ -188,6 +188,19 @@ CREATE TABLE usage_days (
 	PRIMARY KEY (day, account_id)
 ) STRICT, WITHOUT ROWID;
 
+-- The requests of an account by key and operation: of an hour, or if that is older than a month, in the
+-- first hour of its day, of the day. PostgreSQL has another key, see its package.
+CREATE TABLE usage_by_key (
+	hour       INTEGER NOT NULL,
+	account_id INTEGER NOT NULL,
+	key_id     INTEGER NOT NULL, -- 0, with no operation, for those that were not counted apart
+	operation  TEXT NOT NULL,    -- '' if none matched
+	requests   INTEGER NOT NULL,
+	rejected   INTEGER NOT NULL,
+	failed     INTEGER NOT NULL,
+	PRIMARY KEY (hour, account_id, key_id, operation)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE key_uses (
 	key_id  INTEGER PRIMARY KEY,
 	used_at INTEGER NOT NULL -- Unix time in seconds

@@ -34,7 +34,7 @@ const (
 	http2StallTimeout = 15 * time.Second
 	// http2Streams limits the memory of a connection whose client reads no responses: a
 	// stream takes about 15 KB.
-	http2Streams = 4
+	http2Streams = 16
 	// http2Window is the receive window of a connection in bytes, the minimum of HTTP/2.
 	// Unread data stays in memory.
 	http2Window = 65_535

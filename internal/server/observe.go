@@ -17,12 +17,13 @@ func (p *parts) observe(r *httpapi.Record) {
 	if r.API {
 		p.metrics.Request(r.Operation, r.Status, r.Code, r.Decision.Allowed, r.Duration)
 		p.usage.Done(usage.Response{
-			At:      r.At,
-			Account: r.Account,
-			Key:     r.Key,
-			Status:  r.Status,
-			Code:    r.Code,
-			Bytes:   r.Bytes,
+			At:        r.At,
+			Account:   r.Account,
+			Key:       r.Key,
+			Operation: r.Operation,
+			Status:    r.Status,
+			Code:      r.Code,
+			Bytes:     r.Bytes,
 		})
 		if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
 			p.usage.Rejected(rejectionOf(r))

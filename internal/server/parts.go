@@ -69,7 +69,12 @@ func (b base) startTracing(ctx context.Context, deployed petcat.Environment) (*t
 // recordUsage starts to write the usage history. The first flush is before any request is allowed,
 // so that the history knows this node and shows a gap if it is killed.
 func (b base) recordUsage(ctx context.Context, d *data) *usage.Meter {
-	meter := usage.New(usage.Options{Node: b.id, Clock: b.Clock, Logger: b.Log.Logger})
+	meter := usage.New(usage.Options{
+		Node:   b.id,
+		Clock:  b.Clock,
+		Logger: b.Log.Logger,
+		Detail: b.Settings.UsageDetail,
+	})
 	meter.Open(d.store)
 	meter.Flush(ctx)
 	b.lifetime.run(meter.Run)

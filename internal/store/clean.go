@@ -35,6 +35,12 @@ const (
 			WHERE day < $1
 			ORDER BY day, account_id LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
+	deleteExpiredUsageDetail = `
+		DELETE FROM usage_by_key WHERE (hour, account_id, key_id, operation) IN (
+			SELECT hour, account_id, key_id, operation FROM usage_by_key
+			WHERE hour < $1
+			LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
 	deleteStoppedUsageNodes = `
 		DELETE FROM usage_nodes WHERE node IN (
 			SELECT node FROM usage_nodes
@@ -82,6 +88,7 @@ func (s *Store) Clean(ctx context.Context) error {
 	}{
 		{deleteExpiredIdempotencyKeys, petcat.IdempotencyRetention.Milliseconds()},
 		{deleteExpiredUsageDays, petcat.Day.Index(petcat.UsageByDay.KeptSince(now).Unix())},
+		{deleteExpiredUsageDetail, petcat.UsageDetailKeptSince(now).Unix() / secondsPerHour},
 		{deleteStoppedUsageNodes, now.Add(-stoppedRetention).UnixMilli()},
 		{deleteExpiredUsageNodes, now.Add(-petcat.UsageDays).UnixMilli()},
 		{deleteExpiredRejections, now.Add(-rejectionRetention).UnixMilli()},
@@ -99,7 +106,10 @@ func (s *Store) Clean(ctx context.Context) error {
 	if err := s.MarkKilledNodes(ctx, killedAfter); err != nil {
 		return err
 	}
-	return s.foldHours(ctx)
+	if err := s.foldHours(ctx, s.foldSomeHours); err != nil {
+		return err
+	}
+	return s.foldHours(ctx, s.foldSomeDetail)
 }
 
 // deleteExpired repeats a statement until it deletes fewer rows than it may.

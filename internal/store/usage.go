@@ -80,6 +80,10 @@ func (s *Store) AddUsage(ctx context.Context, b petcat.UsageBatch) (err error) {
 	if added == 0 {
 		return w.Commit() // the batch may be of a transaction that shares the commit
 	}
+	// Before usage, because all nodes wait for its row of all accounts.
+	if err := insertMany(w, addUsageDetail, detailRows(b.Counts)); err != nil {
+		return err
+	}
 	if err := insertMany(w, addUsage, usageRows(b.Counts)); err != nil {
 		return err
 	}
@@ -345,11 +349,11 @@ func scanUsageCount(row Row) (c petcat.UsageCount, err error) {
 }
 
 // foldHours merges the hours that are older than [petcat.UsageHours] into days, in steps. Several
-// nodes may do so concurrently.
-func (s *Store) foldHours(ctx context.Context) error {
+// nodes may do so concurrently. fold merges some hours before the given one, and returns their number.
+func (s *Store) foldHours(ctx context.Context, fold func(ctx context.Context, before int64) (int, error)) error {
 	before := petcat.UsageByHour.KeptSince(Now(s.clock)).Unix() / secondsPerHour
 	for {
-		folded, err := s.foldSomeHours(ctx, before)
+		folded, err := fold(ctx, before)
 		if err != nil || folded < s.dialect.CleanRows {
 			return err
 		}

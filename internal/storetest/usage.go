@@ -11,6 +11,8 @@ import (
 func testUsage(t *testing.T, open Open) {
 	t.Run("by hour and day", func(t *testing.T) { testUsageSteps(t, open) })
 	t.Run("repeated batches count once", func(t *testing.T) { testUsageOnce(t, open) })
+	t.Run("by key and operation", func(t *testing.T) { testUsageParts(t, open) })
+	t.Run("by operation of all accounts", func(t *testing.T) { testOperationUsage(t, open) })
 	t.Run("hours become days, which are kept for two years", func(t *testing.T) { testUsageRetention(t, open) })
 	t.Run("two nodes add and clean concurrently", func(t *testing.T) { testUsageOfTwoNodes(t, open) })
 	t.Run("largest accounts", func(t *testing.T) { testTopAccounts(t, open) })
@@ -27,6 +29,42 @@ func (f *fixture) usage(t *testing.T, s *store.Store, q petcat.UsageQuery) petca
 		q.To = f.now().Add(24 * time.Hour)
 	}
 	return must(s.Usage(t.Context(), q))
+}
+
+// parts returns the usage by a group, by default until tomorrow.
+func (f *fixture) parts(t *testing.T, q petcat.UsageQuery) []petcat.UsagePart {
+	t.Helper()
+	q.To = f.now().Add(24 * time.Hour)
+	return must(f.UsageParts(t.Context(), q))
+}
+
+// detailed returns the counts of an account with their rows by key and operation.
+func detailed(account petcat.AccountID, detail ...petcat.UsageDetail) petcat.UsageCount {
+	c := petcat.UsageCount{Account: account, Detail: detail}
+	for _, d := range detail {
+		c.Requests += d.Requests
+		c.DayRejected += d.Rejected
+		c.Failed += d.Failed
+	}
+	return c
+}
+
+// wantDetailAddsUp checks that the usage by key and by operation adds up to the usage, in each period.
+func (f *fixture) wantDetailAddsUp(t *testing.T, account petcat.AccountID, step petcat.UsageStep) {
+	t.Helper()
+	type sums struct{ Requests, Rejected, Failed int64 }
+	want := map[time.Time]sums{}
+	for _, p := range f.usage(t, f.Store, petcat.UsageQuery{Account: account, Step: step}).Periods {
+		want[p.Begin] = sums{p.Requests, p.Rejected(), p.Failed}
+	}
+	for _, group := range []petcat.UsageGroup{petcat.GroupByKey, petcat.GroupByOperation} {
+		got := map[time.Time]sums{}
+		for _, p := range f.parts(t, petcat.UsageQuery{Account: account, Step: step, Group: group}) {
+			s := got[p.Begin]
+			got[p.Begin] = sums{s.Requests + p.Requests, s.Rejected + p.Rejected, s.Failed + p.Failed}
+		}
+		wantEqual(t, "sums by "+string(group)+" and "+string(step), want, got)
+	}
 }
 
 // batch returns the last batch of a node, with counts in the hour of at.
@@ -128,6 +166,70 @@ func testUsageOnce(t *testing.T, open Open) {
 	f.wantRejections(t, 7, rejection(noon, 3))
 }
 
+func testUsageParts(t *testing.T, open Open) {
+	f := start(t, open)
+	list, create := petcat.OpListCategories, petcat.OpCreateCategory
+	first := batch("a", 1, noon, detailed(7,
+		petcat.UsageDetail{Requests: 9},
+		petcat.UsageDetail{Key: 1, Operation: create, Requests: 1, Rejected: 2, Failed: 3},
+		petcat.UsageDetail{Key: 1, Operation: list, Requests: 10},
+		petcat.UsageDetail{Key: 2, Operation: list, Rejected: 20},
+	), detailed(8, petcat.UsageDetail{Key: 3, Operation: list, Requests: 99}))
+	f.addUsage(t, first)
+	f.addUsage(t, first) // counts once
+	f.addUsage(t, batch("b", 1, noon, detailed(7, petcat.UsageDetail{Key: 2, Operation: list, Requests: 5, Rejected: 1})))
+	later := noon.Add(time.Hour)
+	f.addUsage(t, batch("b", 2, later, detailed(7, petcat.UsageDetail{Key: 2, Operation: create, Requests: 7})))
+
+	part := func(at time.Time, d petcat.UsageDetail) petcat.UsagePart {
+		return petcat.UsagePart{Begin: at, UsageDetail: d}
+	}
+	byKey := petcat.UsageQuery{Account: 7, Step: petcat.UsageByHour, Group: petcat.GroupByKey}
+	wantEqual(t, "by key", []petcat.UsagePart{
+		part(noon, petcat.UsageDetail{Requests: 9}),
+		part(noon, petcat.UsageDetail{Key: 1, Requests: 11, Rejected: 2, Failed: 3}),
+		part(noon, petcat.UsageDetail{Key: 2, Requests: 5, Rejected: 21}),
+		part(later, petcat.UsageDetail{Key: 2, Requests: 7}),
+	}, f.parts(t, byKey))
+	day := noon.Truncate(24 * time.Hour)
+	byOperation := petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay, Group: petcat.GroupByOperation}
+	wantEqual(t, "by operation", []petcat.UsagePart{
+		part(day, petcat.UsageDetail{Requests: 9}),
+		part(day, petcat.UsageDetail{Operation: create, Requests: 8, Rejected: 2, Failed: 3}),
+		part(day, petcat.UsageDetail{Operation: list, Requests: 15, Rejected: 21}),
+	}, f.parts(t, byOperation))
+	byKey.From = later
+	wantEqual(t, "from the second hour", 1, len(f.parts(t, byKey)))
+	byKey.From = f.now().Add(24 * time.Hour)
+	wantEqual(t, "no hour", 0, len(f.parts(t, byKey)))
+	f.wantDetailAddsUp(t, 7, petcat.UsageByHour)
+	f.wantDetailAddsUp(t, 8, petcat.UsageByDay)
+}
+
+func testOperationUsage(t *testing.T, open Open) {
+	f := start(t, open)
+	list, create := petcat.OpListCategories, petcat.OpCreateCategory
+	running := batch("a", 1, noon.Add(-time.Minute), detailed(7,
+		petcat.UsageDetail{Key: 1, Operation: list, Requests: 1, Rejected: 2, Failed: 3},
+		petcat.UsageDetail{Key: 2, Operation: create, Requests: 10},
+		petcat.UsageDetail{Key: 2, Operation: list, Requests: 20},
+	), detailed(8, petcat.UsageDetail{Key: 3, Operation: list, Requests: 99}))
+	running.Stopped = false
+	f.addUsage(t, running)
+	f.addUsage(t, batch("b", 1, noon, detailed(7, petcat.UsageDetail{Key: 1, Operation: list, Requests: 1_000})))
+	hour := noon.Add(-time.Hour)
+	wantEqual(t, "the hour", []petcat.OperationUsage{
+		{Account: 7, Hour: hour, Operation: create, Requests: 10},
+		{Account: 7, Hour: hour, Operation: list, Requests: 21, Rejected: 2, Failed: 3},
+		{Account: 8, Hour: hour, Operation: list, Requests: 99},
+	}, must(f.OperationUsage(t.Context(), hour)))
+	until := func() time.Time { return must(f.UsageStoredUntil(t.Context())) }
+	wantEqual(t, "stored by a node that runs", noon.Add(-time.Minute), until())
+	running.Number, running.Stopped = 2, true
+	f.addUsage(t, running)
+	wantEqual(t, "stored when no node runs", noon, until())
+}
+
 func testUsageRetention(t *testing.T, open Open) {
 	f := start(t, open)
 	of := func(step petcat.UsageStep) []petcat.UsagePeriod {
@@ -135,7 +237,9 @@ func testUsageRetention(t *testing.T, open Open) {
 	}
 	var counts []petcat.UsageCount // too many for one statement
 	for a := range petcat.AccountID(1_500) {
+		n := petcat.UsageDetail{Key: 1, Requests: int64(a), Rejected: 14 * int64(a), Failed: 6 * int64(a)}
 		counts = append(counts, countOf(a, int64(a)))
+		counts[a].Detail = []petcat.UsageDetail{n}
 	}
 	f.addUsage(t, batch("a", 1, noon, counts...))
 	f.addUsage(t, batch("a", 2, noon.Add(time.Hour), counts...))
@@ -149,7 +253,15 @@ func testUsageRetention(t *testing.T, open Open) {
 	f.clean(t)
 	f.wantDayUsed(t, 7, noon, 0) // the hours were deleted
 	wantEqual(t, "the day after the hours expired", day, of(petcat.UsageByDay))
-	f.clock.Advance(petcat.UsageDays - petcat.UsageHours - 24*time.Hour)
+	f.wantDetailAddsUp(t, 7, petcat.UsageByDay)
+	f.wantRows(t, "usage_by_key", 1_500) // of the day
+	f.clock.Advance(petcat.UsageDetailDays - petcat.UsageHours - 24*time.Hour)
+	f.clean(t)
+	f.wantDetailAddsUp(t, 7, petcat.UsageByDay)
+	f.clock.Advance(48 * time.Hour)
+	f.clean(t)
+	f.wantRows(t, "usage_by_key", 0)
+	f.clock.Advance(petcat.UsageDays - petcat.UsageDetailDays - 48*time.Hour)
 	f.clean(t)
 	wantEqual(t, "the day after almost two years", day, of(petcat.UsageByDay))
 	f.clock.Advance(48 * time.Hour)
@@ -171,6 +283,7 @@ func testUsageOfTwoNodes(t *testing.T, open Open) {
 				var counts []petcat.UsageCount
 				for a := range petcat.AccountID(accounts) {
 					counts = append(counts, countOf(a+1, 1))
+					counts[a].Detail = []petcat.UsageDetail{{Key: 1, Requests: 1, Rejected: 14, Failed: 6}}
 				}
 				counts = append(counts, countOf(petcat.AllAccounts, accounts))
 				b := batch(string(rune('a'+node)), n+1, at, counts...)
@@ -193,6 +306,8 @@ func testUsageOfTwoNodes(t *testing.T, open Open) {
 	q.Step = petcat.UsageByDay
 	day := period(at.Truncate(24*time.Hour), 2*batches)
 	wantEqual(t, "by the day", []petcat.UsagePeriod{day}, f.usage(t, f.Store, q).Periods)
+	f.wantDetailAddsUp(t, 7, petcat.UsageByDay)
+	f.wantRows(t, "usage_by_key", accounts)
 }
 
 func testTopAccounts(t *testing.T, open Open) {

@@ -31,12 +31,15 @@ const (
 	beat = 30 * time.Second
 	// addTimeout is the timeout of an attempt to write a batch.
 	addTimeout = 5 * time.Second
-	// batchRows is the maximum number of counts in a batch: on SQLite, creates wait for it.
+	// batchRows is the maximum number of rows of counts in a batch: on SQLite, creates wait for it.
 	batchRows = 5_000
 	shards    = 64
 	// shardRejections is the maximum number of unwritten groups of rejections in a shard.
 	// Rejections of other groups are only counted.
 	shardRejections = 64
+	// maxDetail is the maximum number of rows of usage by key and operation for an account and
+	// hour. One of them has the requests of all further keys and operations.
+	maxDetail = 256
 )
 
 // Options of a [Meter].
@@ -44,6 +47,7 @@ type Options struct {
 	Node   string // identifies this process
 	Clock  clock.Clock
 	Logger *slog.Logger
+	Detail bool // count by key and operation, too
 }
 
 // Store stores batches.
@@ -63,6 +67,7 @@ type Meter struct {
 	number  int64               // of the last batch
 	seen    time.Time           // SeenAt of the last written batch
 	wrote   int64               // time of the last write, as clock.Reading.Mono
+	hour    int64               // of the last call of take, Unix time in hours
 	failing bool                // the last attempt failed
 
 	saved atomic.Int64 // everything before this time is written, as clock.Reading.Mono
@@ -74,6 +79,7 @@ func New(o Options) *Meter {
 	m := &Meter{options: o, seen: now.Time()}
 	for i := range m.shards {
 		m.shards[i].counts = newCounts()
+		m.shards[i].known = make(map[accountHour][]keyOperation)
 	}
 	m.saved.Store(now.Mono)
 	return m
@@ -83,11 +89,14 @@ func New(o Options) *Meter {
 type shard struct {
 	mu     sync.Mutex
 	counts counts // guarded by mu
-	_      [32]byte
+	// known are the keys and operations of an account that have rows in an hour, so that there are
+	// at most maxDetail. Guarded by mu.
+	known map[accountHour][]keyOperation
+	_     [24]byte
 }
 
 type counts struct {
-	hours      map[accountHour]*petcat.UsageCounts
+	hours      map[accountHour]*petcat.UsageCount
 	keys       map[petcat.KeyID]int64 // time of the last use, Unix seconds
 	rejections map[group]*petcat.Rejection
 }
@@ -95,6 +104,13 @@ type counts struct {
 type accountHour struct {
 	account petcat.AccountID
 	hour    int64
+}
+
+// keyOperation identifies a row of usage by key and operation. The zero value is the row of those
+// that have none of their own.
+type keyOperation struct {
+	key       petcat.KeyID
+	operation petcat.OperationID
 }
 
 // group identifies a group of rejections.
@@ -106,76 +122,132 @@ type group struct {
 }
 
 func newCounts() counts {
-	return counts{make(map[accountHour]*petcat.UsageCounts), make(map[petcat.KeyID]int64), make(map[group]*petcat.Rejection)}
+	return counts{make(map[accountHour]*petcat.UsageCount), make(map[petcat.KeyID]int64), make(map[group]*petcat.Rejection)}
 }
 
-// with calls fn with the counts of the account's shard, and of the account in one hour.
-func (m *Meter) with(account petcat.AccountID, unix int64, fn func(*counts, *petcat.UsageCounts)) {
+// with calls fn with the account's shard, and the counts of the account in one hour.
+func (m *Meter) with(account petcat.AccountID, unix int64, fn func(*shard, *petcat.UsageCount)) {
 	s := &m.shards[uint64(account)%shards]
 	at := accountHour{account, unix / int64(time.Hour/time.Second)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.counts.hours[at]
 	if c == nil {
-		c = new(petcat.UsageCounts)
+		c = &petcat.UsageCount{Account: account, Hour: at.hour}
 		s.counts.hours[at] = c
 	}
-	fn(&s.counts, c)
+	fn(s, c)
+}
+
+// detail adds counts to the row of a key and an operation. An account rarely has more than ten, so a
+// search is fast enough.
+func (s *shard) detail(c *petcat.UsageCount, key petcat.KeyID, operation petcat.OperationID, n petcat.UsageCounts) {
+	row := rowOf(c, keyOperation{key, operation})
+	if row == nil {
+		row = s.newRow(c, keyOperation{key, operation})
+	}
+	row.Requests += n.Requests
+	row.Rejected += n.Rejected()
+	row.Failed += n.Failed
+}
+
+// rowOf returns the row of a key and an operation, nil if there is none.
+func rowOf(c *petcat.UsageCount, k keyOperation) *petcat.UsageDetail {
+	for i := range c.Detail {
+		if d := &c.Detail[i]; d.Key == k.key && d.Operation == k.operation {
+			return d
+		}
+	}
+	return nil
+}
+
+// newRow returns the row for a key and an operation that have no row yet since the last flush.
+func (s *shard) newRow(c *petcat.UsageCount, k keyOperation) *petcat.UsageDetail {
+	at := accountHour{c.Account, c.Hour}
+	if known := s.known[at]; !slices.Contains(known, k) {
+		if len(known) < maxDetail-1 {
+			s.known[at] = append(known, k)
+		} else {
+			k = keyOperation{}
+			if row := rowOf(c, k); row != nil {
+				return row
+			}
+		}
+	}
+	c.Detail = append(c.Detail, petcat.UsageDetail{Key: k.key, Operation: k.operation})
+	return &c.Detail[len(c.Detail)-1]
 }
 
 // CountRequest counts a request that was charged to an account's quotas. now is the time, in
 // nanoseconds since the Unix epoch, by the clock that charged it: then the hours of a day add up
 // to the limiter's count of that day.
-func (m *Meter) CountRequest(account petcat.AccountID, now int64) {
-	m.with(account, now/int64(time.Second), func(_ *counts, c *petcat.UsageCounts) { c.Requests++ })
+func (m *Meter) CountRequest(account petcat.AccountID, key petcat.KeyID, operation petcat.OperationID, now int64) {
+	m.with(account, now/int64(time.Second), func(s *shard, c *petcat.UsageCount) {
+		c.Requests++
+		if m.options.Detail {
+			s.detail(c, key, operation, petcat.UsageCounts{Requests: 1})
+		}
+	})
 }
 
 // Response describes a finished request.
 type Response struct {
-	At      time.Time
-	Account petcat.AccountID // 0: no account
-	Key     petcat.KeyID
-	Status  int
-	Code    petcat.Code
-	Bytes   int64 // of the body
+	At        time.Time
+	Account   petcat.AccountID // 0: no account
+	Key       petcat.KeyID
+	Operation petcat.OperationID
+	Status    int
+	Code      petcat.Code
+	Bytes     int64 // of the body
 }
 
 // Done counts a finished request; CountRequest has counted it if it was charged.
 func (m *Meter) Done(r Response) {
 	unix := r.At.Unix()
-	m.with(r.Account, unix, func(all *counts, c *petcat.UsageCounts) {
+	m.with(r.Account, unix, func(s *shard, c *petcat.UsageCount) {
 		if r.Key != 0 {
-			all.keys[r.Key] = max(all.keys[r.Key], unix)
+			s.counts.keys[r.Key] = max(s.counts.keys[r.Key], unix)
 		}
-		c.Bytes += r.Bytes
-		if r.Status >= http.StatusInternalServerError {
-			c.Failed++
-		}
-		switch r.Code {
-		case petcat.CodeRateLimitExceeded:
-			c.MinuteRejected++
-		case petcat.CodeDailyQuotaExceeded:
-			c.DayRejected++
-		case petcat.CodeKeyBanned:
-			c.BanRejected++
-		case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey, petcat.CodeRevokedAPIKey,
-			petcat.CodeDisabledAPIKey, petcat.CodeAddressNotAllowed, petcat.CodeTooManyFailedAttempts:
-			c.KeyRejected++
-		default:
+		n := r.counts()
+		c.Add(n)
+		if m.options.Detail && r.Account != petcat.AllAccounts && n.Rejected()+n.Failed > 0 {
+			s.detail(c, r.Key, r.Operation, n)
 		}
 	})
 }
 
+// counts returns the counts of a response.
+func (r Response) counts() (c petcat.UsageCounts) {
+	c.Bytes = r.Bytes
+	if r.Status >= http.StatusInternalServerError {
+		c.Failed = 1
+	}
+	switch r.Code {
+	case petcat.CodeRateLimitExceeded:
+		c.MinuteRejected = 1
+	case petcat.CodeDailyQuotaExceeded:
+		c.DayRejected = 1
+	case petcat.CodeKeyBanned:
+		c.BanRejected = 1
+	case petcat.CodeMissingAPIKey, petcat.CodeInvalidAPIKey, petcat.CodeExpiredAPIKey, petcat.CodeRevokedAPIKey,
+		petcat.CodeDisabledAPIKey, petcat.CodeAddressNotAllowed, petcat.CodeTooManyFailedAttempts:
+		c.KeyRejected = 1
+	default:
+	}
+	return c
+}
+
 // Rejected records a rejected or failed request of an account at the time r.Last.
 func (m *Meter) Rejected(r petcat.Rejection) {
-	m.with(r.Account, r.Last.Unix(), func(all *counts, _ *petcat.UsageCounts) {
+	m.with(r.Account, r.Last.Unix(), func(s *shard, _ *petcat.UsageCount) {
+		all := s.counts.rejections
 		g := group{r.Account, r.Key, r.Operation, r.Code}
 		r.Count, r.First = 1, r.Last
-		if before := all.rejections[g]; before != nil {
+		if before := all[g]; before != nil {
 			r.Count, r.First = before.Count+1, before.First
 			*before = r
-		} else if len(all.rejections) < shardRejections {
-			all.rejections[g] = &r
+		} else if len(all) < shardRejections {
+			all[g] = &r
 		}
 	})
 }
@@ -227,7 +299,7 @@ func (m *Meter) write(ctx context.Context, last bool) (done bool) {
 		return false
 	}
 	now := m.options.Clock.Read()
-	b := m.take()
+	b := m.take(now.Time().Unix() / int64(time.Hour/time.Second))
 	if len(b.Counts) > 0 || last || m.number == 0 || time.Duration(now.Mono-m.wrote) >= beat {
 		m.divide(b, now.Time(), last)
 		if !m.send(ctx) {
@@ -239,8 +311,9 @@ func (m *Meter) write(ctx context.Context, last bool) (done bool) {
 }
 
 // take returns the counts since the last call, sorted. Counts of account 0 are only in the sums of
-// all accounts, which come last, because all nodes contend for those rows.
-func (m *Meter) take() (b petcat.UsageBatch) {
+// all accounts, which come last, because all nodes contend for those rows. A request may end in the
+// hour after the one in which it counts, so known keys and operations are kept for two hours.
+func (m *Meter) take(hour int64) (b petcat.UsageBatch) {
 	sums := make(map[int64]*petcat.UsageCounts) // by hour
 	for i := range m.shards {
 		s := &m.shards[i]
@@ -249,14 +322,18 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 		if len(s.counts.hours) > 0 {
 			taken, s.counts = s.counts, newCounts()
 		}
+		if hour != m.hour {
+			maps.DeleteFunc(s.known, func(at accountHour, _ []keyOperation) bool { return at.hour < hour-1 })
+		}
 		s.mu.Unlock()
 		for at, c := range taken.hours {
 			if sums[at.hour] == nil {
 				sums[at.hour] = new(petcat.UsageCounts)
 			}
-			sums[at.hour].Add(*c)
+			sums[at.hour].Add(c.UsageCounts)
 			if at.account != petcat.AllAccounts {
-				b.Counts = append(b.Counts, petcat.UsageCount{Account: at.account, Hour: at.hour, UsageCounts: *c})
+				sortDetail(c.Detail)
+				b.Counts = append(b.Counts, *c)
 			}
 		}
 		for key, at := range taken.keys {
@@ -266,6 +343,7 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 			b.Rejections = append(b.Rejections, *r)
 		}
 	}
+	m.hour = hour
 	slices.SortFunc(b.Counts, func(a, b petcat.UsageCount) int {
 		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.Hour, b.Hour))
 	})
@@ -284,10 +362,28 @@ func (m *Meter) take() (b petcat.UsageBatch) {
 	return b
 }
 
+func sortDetail(detail []petcat.UsageDetail) {
+	slices.SortFunc(detail, func(a, b petcat.UsageDetail) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Operation, b.Operation))
+	})
+}
+
+// fitting returns how many of the counts fit into a batch, at least one if there are any.
+func fitting(counts []petcat.UsageCount) int {
+	rows := 0
+	for i, c := range counts {
+		rows += 1 + len(c.Detail)
+		if rows > batchRows && i > 0 {
+			return i
+		}
+	}
+	return len(counts)
+}
+
 // divide splits the counts until seen into pending batches.
 func (m *Meter) divide(all petcat.UsageBatch, seen time.Time, last bool) {
 	for first := true; first || len(all.Counts) > 0 || len(all.Keys) > 0; first = false {
-		counts, keys := min(batchRows, len(all.Counts)), min(batchRows, len(all.Keys))
+		counts, keys := fitting(all.Counts), min(batchRows, len(all.Keys))
 		m.number++
 		m.pending = append(m.pending, petcat.UsageBatch{
 			Node:       m.options.Node,

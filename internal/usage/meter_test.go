@@ -56,7 +56,7 @@ func (m *memory) total(account petcat.AccountID) (sum petcat.UsageCounts) {
 }
 
 func start(c clock.Clock) (*Meter, *memory) {
-	m := New(Options{Node: "a", Clock: c, Logger: slog.New(slog.DiscardHandler)})
+	m := New(Options{Node: "a", Clock: c, Logger: slog.New(slog.DiscardHandler), Detail: true})
 	s := &memory{}
 	m.Open(s)
 	return m, s
@@ -104,8 +104,8 @@ func TestDone(t *testing.T) {
 func TestBatchIsSorted(t *testing.T) {
 	m, s := start(clocktest.NewManual(noon))
 	for _, a := range []petcat.AccountID{65, 2, 300, 1} {
-		m.CountRequest(a, noon.Add(-1).UnixNano())
-		m.CountRequest(a, noon.UnixNano())
+		m.CountRequest(a, 1, petcat.OpListCategories, noon.Add(-1).UnixNano())
+		m.CountRequest(a, 1, petcat.OpListCategories, noon.UnixNano())
 	}
 	m.Done(Response{At: noon, Status: 401, Code: petcat.CodeMissingAPIKey})
 	m.Flush(t.Context())
@@ -113,7 +113,12 @@ func TestBatchIsSorted(t *testing.T) {
 	var want []petcat.UsageCount
 	for _, a := range []petcat.AccountID{1, 2, 65, 300} {
 		for h := hour - 1; h <= hour; h++ {
-			want = append(want, petcat.UsageCount{Account: a, Hour: h, UsageCounts: petcat.UsageCounts{Requests: 1}})
+			want = append(want, petcat.UsageCount{
+				Account:     a,
+				Hour:        h,
+				UsageCounts: petcat.UsageCounts{Requests: 1},
+				Detail:      []petcat.UsageDetail{{Key: 1, Operation: petcat.OpListCategories, Requests: 1}},
+			})
 		}
 	}
 	want = append(want, petcat.UsageCount{Hour: hour - 1, UsageCounts: petcat.UsageCounts{Requests: 4}},
@@ -131,7 +136,7 @@ func TestCountInParallel(t *testing.T) {
 	for w := range workers {
 		all.Go(func() {
 			for n := range each {
-				m.CountRequest(petcat.AccountID(1+(n+w)%70), noon.UnixNano())
+				m.CountRequest(petcat.AccountID(1+(n+w)%70), 1, petcat.OpListCategories, noon.UnixNano())
 			}
 		})
 	}
@@ -148,7 +153,7 @@ func TestCountInParallel(t *testing.T) {
 func TestCountAllocatesNothing(t *testing.T) {
 	m, _ := start(clocktest.NewManual(noon))
 	count := func() {
-		m.CountRequest(7, noon.UnixNano())
+		m.CountRequest(7, 1, petcat.OpListCategories, noon.UnixNano())
 		m.Done(Response{At: noon, Account: 7, Key: 1, Status: 200, Bytes: 5})
 	}
 	count()
@@ -166,7 +171,7 @@ func TestBatchIsRepeatedUnchanged(t *testing.T) {
 	s.down.Store(true)
 	for range 3 {
 		c.Advance(time.Second)
-		m.CountRequest(7, c.Read().Wall)
+		m.CountRequest(7, 1, petcat.OpListCategories, c.Read().Wall)
 		m.Flush(t.Context())
 	}
 	for _, again := range s.offered[2:] {
@@ -214,16 +219,28 @@ func TestLargeBatchesAreDivided(t *testing.T) {
 	}
 }
 
+// TestDetailCountsAsRows: a batch has at most batchRows rows, with those by key and operation.
+func TestDetailCountsAsRows(t *testing.T) {
+	m, s := start(clocktest.NewManual(noon))
+	for a := range petcat.AccountID(batchRows) {
+		m.CountRequest(a+1, 1, petcat.OpListCategories, noon.UnixNano())
+	}
+	m.Flush(t.Context())
+	if len(s.batches) != 3 || len(s.batches[0].Counts) != batchRows/2 || s.total(petcat.AllAccounts).Requests != batchRows {
+		t.Errorf("got %d batches, the first with %d counts", len(s.batches), len(s.batches[0].Counts))
+	}
+}
+
 // TestSlowFlush: a slow or hung flush does not delay the flushes after it.
 func TestSlowFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := start(clock.NewSystem())
 		for _, took := range []time.Duration{50 * time.Millisecond, 2 * time.Second, addTimeout + 1} {
 			s.took = took
-			m.CountRequest(7, 0)
+			m.CountRequest(7, 1, petcat.OpListCategories, 0)
 			m.Flush(t.Context())
 			s.took = 0
-			m.CountRequest(7, 0)
+			m.CountRequest(7, 1, petcat.OpListCategories, 0)
 			second, stop := context.WithTimeout(t.Context(), Interval+1)
 			m.Run(second)
 			stop()
@@ -232,6 +249,114 @@ func TestSlowFlush(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestDetailAddsUp: the rows by key and operation of each count add up to it, on each outcome.
+func TestDetailAddsUp(t *testing.T) {
+	m, s := start(clocktest.NewManual(noon))
+	done := func(key petcat.KeyID, operation petcat.OperationID, status int, code petcat.Code) {
+		m.Done(Response{At: noon, Account: 7, Key: key, Operation: operation, Status: status, Code: code})
+	}
+	for _, key := range []petcat.KeyID{2, 1, 2} {
+		m.CountRequest(7, key, petcat.OpListCategories, noon.UnixNano())
+		done(key, petcat.OpListCategories, 200, "")
+	}
+	m.CountRequest(7, 1, "", noon.UnixNano())
+	done(1, "", 404, petcat.CodeNotFound)
+	done(1, petcat.OpGetUsage, 200, "")
+	done(2, petcat.OpCreateCategory, 429, petcat.CodeRateLimitExceeded)
+	done(2, petcat.OpCreateCategory, 429, petcat.CodeDailyQuotaExceeded)
+	done(2, petcat.OpCreateCategory, 429, petcat.CodeKeyBanned)
+	done(2, petcat.OpCreateCategory, 503, petcat.CodeServiceUnavailable)
+	m.Done(Response{At: noon, Status: 401, Code: petcat.CodeInvalidAPIKey})
+	m.Flush(t.Context())
+	counts := s.batches[0].Counts
+	want := []petcat.UsageDetail{
+		{Key: 1, Requests: 1},
+		{Key: 1, Operation: petcat.OpListCategories, Requests: 1},
+		{Key: 2, Operation: petcat.OpCreateCategory, Rejected: 3, Failed: 1},
+		{Key: 2, Operation: petcat.OpListCategories, Requests: 2},
+	}
+	if diff := cmp.Diff(want, counts[0].Detail); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if sum := sumOf(counts[0]); sum != (petcat.UsageDetail{Requests: 4, Rejected: 3, Failed: 1}) {
+		t.Errorf("the rows add up to %+v", sum)
+	}
+	if all := counts[1]; all.Account != petcat.AllAccounts || all.Detail != nil {
+		t.Errorf("the sum of all accounts is %+v", all)
+	}
+}
+
+// sumOf returns the sum of the rows of a count.
+func sumOf(c petcat.UsageCount) (sum petcat.UsageDetail) {
+	for _, d := range c.Detail {
+		sum.Requests += d.Requests
+		sum.Rejected += d.Rejected
+		sum.Failed += d.Failed
+	}
+	return sum
+}
+
+// TestDetailIsBounded: an account gets at most maxDetail rows in an hour, however many flushes it has.
+// The rest is in one row, and the sum is right. The next hour begins anew.
+func TestDetailIsBounded(t *testing.T) {
+	c := clocktest.NewManual(noon)
+	m, s := start(c)
+	type row struct {
+		hour      int64
+		key       petcat.KeyID
+		operation petcat.OperationID
+	}
+	count := func(keys petcat.KeyID) {
+		for key := range keys {
+			m.CountRequest(7, key+1, petcat.OpListCategories, c.Read().Wall)
+		}
+		m.Flush(t.Context())
+	}
+	rowsOf := func() (rows map[row]int64) {
+		rows = make(map[row]int64)
+		for _, b := range s.batches {
+			for _, d := range b.Counts[0].Detail {
+				rows[row{b.Counts[0].Hour, d.Key, d.Operation}] += d.Requests
+			}
+		}
+		return rows
+	}
+	hour := noon.Unix() / 3600
+	count(200)
+	count(300)
+	count(300)
+	rows := rowsOf()
+	if got, rest := len(rows), rows[row{hour: hour}]; got != maxDetail || rest != 2*(300-maxDetail+1) {
+		t.Errorf("got %d rows, with %d requests in the one of the rest", got, rest)
+	}
+	if got := rows[row{hour, 200, petcat.OpListCategories}]; got != 3 {
+		t.Errorf("a key that has a row counted %d requests", got)
+	}
+	c.Advance(3 * time.Hour)
+	count(1)
+	count(300)
+	if got := len(rowsOf()) - maxDetail; got != maxDetail {
+		t.Errorf("got %d rows in a later hour", got)
+	}
+	if got := len(m.shards[7].known); got != 1 {
+		t.Errorf("remembers the rows of %d hours", got)
+	}
+}
+
+// TestWithoutDetail: a meter that does not count by key and operation writes the same counts.
+func TestWithoutDetail(t *testing.T) {
+	s := &memory{}
+	m := New(Options{Node: "a", Clock: clocktest.NewManual(noon), Logger: slog.New(slog.DiscardHandler)})
+	m.Open(s)
+	m.CountRequest(7, 1, petcat.OpListCategories, noon.UnixNano())
+	m.Done(Response{At: noon, Account: 7, Key: 1, Status: 503})
+	m.Flush(t.Context())
+	want := petcat.UsageCounts{Requests: 1, Failed: 1}
+	if got := s.batches[0].Counts[0]; got.UsageCounts != want || got.Detail != nil {
+		t.Errorf("wrote %+v", got)
+	}
 }
 
 // TestEmptyBatches: a node without requests writes empty batches, and a last one when it stops.
@@ -261,7 +386,7 @@ func TestClose(t *testing.T) {
 		m := New(Options{Node: "a", Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		m.Close(t.Context()) // before Open
 		m.Open(s)
-		m.CountRequest(7, 0)
+		m.CountRequest(7, 1, petcat.OpListCategories, 0)
 		ended, end := context.WithCancel(t.Context())
 		end()
 		m.Flush(ended)
