@@ -17,22 +17,23 @@ type OperationID string
 
 // The operations.
 const (
-	OpListCategories OperationID = "listCategories"
-	OpCreateCategory OperationID = "createCategory"
-	OpGetCategory    OperationID = "getCategory"
-	OpUpdateCategory OperationID = "updateCategory"
-	OpDeleteCategory OperationID = "deleteCategory"
-	OpListChanges    OperationID = "listCategoryChanges"
-	OpGetUsage       OperationID = "getUsage"
-	OpGetKey         OperationID = "getKey"
-	OpRotateKey      OperationID = "rotateKey"
-	OpRevokeKey      OperationID = "revokeKey"
-	OpListPets       OperationID = "listPets"
-	OpCreatePet      OperationID = "createPet"
-	OpGetPetByID     OperationID = "getPetById"
-	OpDeletePet      OperationID = "deletePet"
-	OpListOrders     OperationID = "listOrders"
-	OpCreateOrder    OperationID = "createOrder"
+	OpListCategories  OperationID = "listCategories"
+	OpCreateCategory  OperationID = "createCategory"
+	OpGetCategory     OperationID = "getCategory"
+	OpUpdateCategory  OperationID = "updateCategory"
+	OpDeleteCategory  OperationID = "deleteCategory"
+	OpListChanges     OperationID = "listCategoryChanges"
+	OpGetUsage        OperationID = "getUsage"
+	OpGetUsageHistory OperationID = "getUsageHistory"
+	OpGetKey          OperationID = "getKey"
+	OpRotateKey       OperationID = "rotateKey"
+	OpRevokeKey       OperationID = "revokeKey"
+	OpListPets        OperationID = "listPets"
+	OpCreatePet       OperationID = "createPet"
+	OpGetPetByID      OperationID = "getPetById"
+	OpDeletePet       OperationID = "deletePet"
+	OpListOrders      OperationID = "listOrders"
+	OpCreateOrder     OperationID = "createOrder"
 )
 
 // Operation is one entry of the registry.
@@ -84,6 +85,14 @@ func Operations() []Operation {
 			Query:     []string{"limit", "after"},
 		},
 		{ID: OpGetUsage, Method: "GET", Path: "/usage", Stability: Beta, Free: true},
+		{
+			ID:        OpGetUsageHistory,
+			Method:    "GET",
+			Path:      "/usage/history",
+			Stability: Beta,
+			Query:     []string{"by", "from", "to", "group"},
+			Free:      true,
+		},
 		{
 			ID:        OpListPets,
 			Method:    "GET",

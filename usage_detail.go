@@ -8,7 +8,9 @@ const UsageDetailDays = 13 * 31 * 24 * time.Hour
 
 // UsageDetailKeptSince returns the beginning of the first day of which usage by key and operation is
 // kept at now.
-func UsageDetailKeptSince(now time.Time) time.Time { return UsageByDay.Floor(now.Add(-UsageDetailDays)) }
+func UsageDetailKeptSince(now time.Time) time.Time {
+	return UsageByDay.Floor(now.Add(-UsageDetailDays))
+}
 
 // UsageGroup is what a usage query groups the requests of a period by.
 type UsageGroup string

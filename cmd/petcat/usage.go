@@ -21,13 +21,20 @@ bodies in bytes.
 Days are kept for two years, hours for 30 days. All times are in UTC. Requests
 appear within two seconds, or as soon as the database can be written. A period
 is incomplete if a server was killed in it, or a failover of PostgreSQL lost
-usage: requests since the server's last write may be missing, about a second's.`,
+usage: requests since the server's last write may be missing, about a second's.
+
+With --by-key or --by-operation, there is a line for each key or operation in
+each period, and its total. Requests without an operation, or beyond the 256
+keys and operations that a server counts apart in an hour, have none.`,
 		Example: `  petcat usage acme
+  petcat usage acme --by-key --from 1d
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
   petcat usage acme --from 2026-11-01 --to 2026-12-01 --csv
   petcat usage --top 5 --from 7d`,
 	}
 	cmd.Flags().String("by", "day", "print one line per `period`: day or hour")
+	cmd.Flags().Bool("by-key", false, "show the usage of each key of the account, kept for 13 months")
+	cmd.Flags().Bool("by-operation", false, "show the usage of each operation by the account, kept for 13 months")
 	cmd.Flags().String("from", "",
 		"show periods that begin at this `time` or later: a duration ago (7d), a day (2026-11-21, from 00:00 "+
 			"UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
@@ -37,12 +44,33 @@ usage: requests since the server's last write may be missing, about a second's.`
 	cmd.Flags().Lookup("top").NoOptDefVal = "10"
 	cmd.Flags().Bool("rejected", false, "with --top, show the accounts with the most rejected requests")
 	complete(cmd, "by", "day", "hour")
+	cmd.AddCommand(p.usageExportCommand())
 	return p.managing(cmd, showUsage)
+}
+
+// group returns the group of the query that the flags name.
+func (c *call) group() (petcat.UsageGroup, error) {
+	byKey, byOperation := c.is("by-key"), c.is("by-operation")
+	switch {
+	case !byKey && !byOperation:
+		return petcat.Ungrouped, nil
+	case byKey && byOperation, c.is("csv"), c.given("top"), len(c.args) == 0:
+		return petcat.Ungrouped, usageErrorf("--by-key and --by-operation need an ACCOUNT, and cannot be combined " +
+			"with each other, --csv or --top")
+	case byKey:
+		return petcat.GroupByKey, nil
+	default:
+		return petcat.GroupByOperation, nil
+	}
 }
 
 func showUsage(c *call) error {
 	if c.is("csv") && (c.asJSON || c.given("top")) {
 		return usageErrorf("--csv cannot be combined with --json or --top; choose one")
+	}
+	group, err := c.group()
+	if err != nil {
+		return err
 	}
 	if c.given("top") {
 		return c.showTop()
@@ -59,20 +87,41 @@ func showUsage(c *call) error {
 	if err != nil {
 		return err
 	}
+	if q, err = q.GroupBy(group, c.now()); err != nil {
+		return usageErrorf("--%s", explain(err)) // the message begins with the flag's name
+	}
 	h, err := c.store.Usage(c.ctx(), q)
 	if err != nil {
 		return err
+	}
+	none := fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To))
+	if group != petcat.Ungrouped {
+		return c.showParts(q, h, none)
 	}
 	if c.is("csv") {
 		return usagehistory.WriteCSV(&c.printed, h)
 	}
 	if c.asJSON {
-		return c.printJSON(representation.Usage(account, q, h))
+		return c.printJSON(representation.Usage(account, q, h, nil))
 	}
-	return c.printUsage(
-		h,
-		fmt.Sprintf("There are no requests of %s from %s to %s.", title, timestamp(q.From), timestamp(q.To)),
-	)
+	return c.printUsage(h, none)
+}
+
+// showParts prints the usage of an account by the group of the query. Without any, it prints none.
+func (c *call) showParts(q petcat.UsageQuery, h petcat.UsageHistory, none string) error {
+	parts, err := c.store.UsageParts(c.ctx(), q)
+	if err != nil {
+		return err
+	}
+	if c.asJSON {
+		return c.printJSON(representation.Usage(q.Account, q, h, parts))
+	}
+	lines := recordsOf(parts, representation.UsagePart)
+	for _, sum := range petcat.SumUsage(parts) {
+		lines = append(lines, append(record{kv("begin", "total")}, representation.UsageDetail(sum)...))
+	}
+	c.warnGaps(h)
+	return c.list(lines, "begin "+string(q.Group)+" requests rejected failed", none)
 }
 
 // showTop prints the accounts with the most requests.
@@ -112,12 +161,7 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 	if len(periods) > 0 {
 		periods = append(periods, append(record{kv("begin", "total")}, representation.Period(total)[1:]...))
 	}
-	for _, g := range h.Gaps {
-		c.warn(
-			"requests after %s may be missing, because a server was killed, or the database was unavailable or failed over; "+
-				"this was detected at %s",
-			timestamp(g.From), timestamp(g.Until))
-	}
+	c.warnGaps(h)
 	return c.list(
 		periods,
 		"begin requests minute_rejected day_rejected ban_rejected key_rejected failed bytes incomplete",
@@ -125,8 +169,23 @@ func (c *call) printUsage(h petcat.UsageHistory, none string) error {
 	)
 }
 
+// warnGaps warns about the gaps of a usage history.
+func (c *call) warnGaps(h petcat.UsageHistory) {
+	for _, g := range h.Gaps {
+		c.warn(
+			"requests after %s may be missing, because a server was killed, or the database was unavailable or failed over; "+
+				"this was detected at %s",
+			timestamp(g.From), timestamp(g.Until))
+	}
+}
+
 // usageQuery returns the query for the usage of an account that the flags describe.
-func (c *call) usageQuery(account petcat.AccountID) (q petcat.UsageQuery, err error) {
+func (c *call) usageQuery(account petcat.AccountID) (petcat.UsageQuery, error) {
+	return c.usageQueryBy(account, petcat.UsageStep(c.text("by")))
+}
+
+// usageQueryBy is usageQuery without the flag --by.
+func (c *call) usageQueryBy(account petcat.AccountID, step petcat.UsageStep) (q petcat.UsageQuery, err error) {
 	from, err := c.time("from", c.ago)
 	if err != nil {
 		return q, err
@@ -135,7 +194,7 @@ func (c *call) usageQuery(account petcat.AccountID) (q petcat.UsageQuery, err er
 	if err != nil {
 		return q, err
 	}
-	q, err = petcat.ParseUsageQuery(account, petcat.UsageStep(c.text("by")), from, to, c.now())
+	q, err = petcat.ParseUsageQuery(account, step, from, to, c.now())
 	if err != nil {
 		err = usageErrorf("--%s", explain(err)) // the message begins with the flag's name
 	}

@@ -55,6 +55,7 @@ type Store interface {
 
 	// Usage.
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
+	UsageParts(ctx context.Context, q petcat.UsageQuery) ([]petcat.UsagePart, error)
 	TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error)
 	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 	FindRejection(ctx context.Context, requestID string) (petcat.Rejection, error)

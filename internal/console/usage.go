@@ -19,6 +19,7 @@ type usageView struct {
 	Begin    time.Time
 	End      time.Time
 	Total    petcat.UsageCounts
+	Detail   pages.UsageDetail    // of the account
 	Periods  []petcat.UsagePeriod // the newest first, at most maxPeriods
 	More     int                  // number of periods not shown
 	Gaps     []petcat.UsageGap
@@ -89,6 +90,9 @@ func (c *Console) showUsage(x *pages.Exchange, q petcat.UsageQuery, v usageView)
 	section := "usage"
 	if v.Account != nil {
 		section = "accounts"
+		if v.Detail, err = x.UsageDetail(c.Store, q); err != nil {
+			return err
+		}
 	}
 	return x.Render("usage", pages.View{
 		Title:   "Usage",

@@ -41,14 +41,23 @@ func (e *exchange) limitedPage() (p page, err error) {
 	if e.r.URL.RawQuery == "" {
 		return page{limit: defaultPage}, nil
 	}
-	if p.query, err = url.ParseQuery(e.r.URL.RawQuery); err != nil {
-		return p, petcat.Errorf(petcat.CodeInvalidField,
-			"the query of the URL cannot be read; percent-encode the names and values of its parameters, "+
-				"and separate them with &")
+	if p.query, err = e.query(); err != nil {
+		return p, err
 	}
 	limit, err := p.parameter("limit", 1, petcat.MaxPage, defaultPage)
 	p.limit = int(limit)
 	return p, err
+}
+
+// query parses the query of the request.
+func (e *exchange) query() (url.Values, error) {
+	query, err := url.ParseQuery(e.r.URL.RawQuery)
+	if err != nil {
+		return nil, petcat.Errorf(petcat.CodeInvalidField,
+			"the query of the URL cannot be read; percent-encode the names and values of its parameters, "+
+				"and separate them with &")
+	}
+	return query, nil
 }
 
 // text returns a query parameter, nil if it is absent. It must not be repeated.

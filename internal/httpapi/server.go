@@ -47,8 +47,8 @@ type identifier interface {
 }
 
 // Store is the part of the store that the API calls. The methods are those of
-// [petcat.CategoryStore], [petcat.PetStore], [petcat.OrderStore], [petcat.KeyStore] and
-// [petcat.BanStore].
+// [petcat.CategoryStore], [petcat.PetStore], [petcat.OrderStore], [petcat.KeyStore],
+// [petcat.BanStore] and [petcat.UsageStore].
 type Store interface {
 	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
 	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
@@ -68,6 +68,8 @@ type Store interface {
 		ctx context.Context, by petcat.Author, id petcat.KeyID, a petcat.KeyAction,
 	) (petcat.Result[petcat.Key], error)
 	BanPage(ctx context.Context, q petcat.BanQuery) ([]petcat.Ban, error)
+	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
+	UsageParts(ctx context.Context, q petcat.UsageQuery) ([]petcat.UsagePart, error)
 }
 
 type limiter interface {

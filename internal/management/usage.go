@@ -11,6 +11,7 @@ import (
 // UsageStore is the part of [petcat.UsageStore] that the API calls.
 type UsageStore interface {
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
+	UsageParts(ctx context.Context, q petcat.UsageQuery) ([]petcat.UsagePart, error)
 	TopAccounts(ctx context.Context, q petcat.TopQuery) ([]petcat.AccountUsage, error)
 	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 }
@@ -21,24 +22,33 @@ func (a *API) getUsage(c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.usageOf(c, account.ID)
+	return a.usageOf(c, account.ID, petcat.UsageGroup(c.query("group")))
 }
 
 // getTotalUsage handles GET /usage: it gets the usage of all accounts together.
-func (a *API) getTotalUsage(c *call) error { return a.usageOf(c, petcat.AllAccounts) }
+func (a *API) getTotalUsage(c *call) error { return a.usageOf(c, petcat.AllAccounts, petcat.Ungrouped) }
 
 // usageOf sends the usage of an account or of all.
-func (a *API) usageOf(c *call, account petcat.AccountID) error {
+func (a *API) usageOf(c *call, account petcat.AccountID, group petcat.UsageGroup) error {
 	step := cmp.Or(petcat.UsageStep(c.query("by")), petcat.UsageByDay)
 	q, err := c.usageQuery(account, step)
 	if err != nil {
+		return err
+	}
+	if q, err = q.GroupBy(group, c.now); err != nil {
 		return err
 	}
 	history, err := a.Store.Usage(c.ctx(), q)
 	if err != nil {
 		return err
 	}
-	return c.answer(representation.Usage(representation.OrNull(account), q, history))
+	var parts []petcat.UsagePart
+	if group != petcat.Ungrouped {
+		if parts, err = a.Store.UsageParts(c.ctx(), q); err != nil {
+			return err
+		}
+	}
+	return c.answer(representation.Usage(representation.OrNull(account), q, history, parts))
 }
 
 // usageQuery returns a usage query with the times in the request.

@@ -1,7 +1,9 @@
 package pages
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/petcat-api/petcat"
@@ -38,6 +40,44 @@ func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
 		{"this minute", d.Minute},
 		{"today", d.Day},
 	}
+}
+
+// Parts has the usage of accounts by key and operation.
+type Parts interface {
+	UsageParts(ctx context.Context, q petcat.UsageQuery) ([]petcat.UsagePart, error)
+}
+
+// UsageDetail is what used up an account's requests, the largest first.
+type UsageDetail struct{ Keys, Operations []petcat.UsageDetail }
+
+// maxDetail is the maximum number of keys and operations on a page.
+const maxDetail = 20
+
+// UsageDetail returns the keys and operations of the usage that q selects. It is empty if q begins
+// before the first day that is kept.
+func (x *Exchange) UsageDetail(s Parts, q petcat.UsageQuery) (d UsageDetail, err error) {
+	if d.Keys, err = x.largest(s, q, petcat.GroupByKey); err != nil {
+		return d, err
+	}
+	d.Operations, err = x.largest(s, q, petcat.GroupByOperation)
+	return d, err
+}
+
+// largest returns the largest parts of the usage by a group.
+func (x *Exchange) largest(s Parts, q petcat.UsageQuery, group petcat.UsageGroup) ([]petcat.UsageDetail, error) {
+	q, err := q.GroupBy(group, x.site.now())
+	if err != nil {
+		return nil, nil //nolint:nilerr // the page shows the usage without it
+	}
+	parts, err := s.UsageParts(x.R.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	sums := petcat.SumUsage(parts)
+	slices.SortStableFunc(sums, func(a, b petcat.UsageDetail) int {
+		return cmp.Compare(b.Requests+b.Rejected, a.Requests+a.Rejected)
+	})
+	return sums[:min(len(sums), maxDetail)], nil
 }
 
 // usageChart is a usage history for its chart. Times are Unix seconds.

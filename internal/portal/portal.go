@@ -34,6 +34,7 @@ type Store interface {
 	) (petcat.Result[petcat.PlanRequest], error)
 	PlanRequests(ctx context.Context, q petcat.PlanRequestQuery) ([]petcat.PlanRequest, error)
 	Usage(ctx context.Context, q petcat.UsageQuery) (petcat.UsageHistory, error)
+	UsageParts(ctx context.Context, q petcat.UsageQuery) ([]petcat.UsagePart, error)
 }
 
 // Options for a [Portal].

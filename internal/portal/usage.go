@@ -13,6 +13,7 @@ type usageView struct {
 	By      petcat.UsageStep
 	Begin   time.Time
 	Total   petcat.UsageCounts
+	Detail  pages.UsageDetail
 	Periods []petcat.UsagePeriod // the newest first
 }
 
@@ -34,9 +35,14 @@ func (p *Portal) usage(x *pages.Exchange) error {
 	if err != nil {
 		return err
 	}
+	detail, err := x.UsageDetail(p.Store, q)
+	if err != nil {
+		return err
+	}
 	v := usageView{
 		By:      q.Step,
 		Begin:   q.From,
+		Detail:  detail,
 		Periods: h.Periods,
 	}
 	for _, period := range h.Periods {

@@ -294,13 +294,30 @@ func Period(p petcat.UsagePeriod) Record {
 	return append(r, KV("incomplete", p.Incomplete))
 }
 
+// UsagePart returns the record of the usage of a key or an operation in a period.
+func UsagePart(p petcat.UsagePart) Record {
+	return append(Record{{"begin", p.Begin}}, UsageDetail(p.UsageDetail)...)
+}
+
+// UsageDetail returns the record of the usage of a key or an operation.
+func UsageDetail(d petcat.UsageDetail) Record {
+	return Record{
+		{"key", OrNull(d.Key)},
+		{"operation", OrNull(d.Operation)},
+		{"requests", d.Requests},
+		{"rejected", d.Rejected},
+		{"failed", d.Failed},
+	}
+}
+
 // AccountUsage returns the record of an account's total usage.
 func AccountUsage(u petcat.AccountUsage) Record {
 	return append(Record{{"account", u.Account}, {"name", u.Name}}, Counts(u.UsageCounts)...)
 }
 
-// Usage returns the record of a usage history, with its total. account is nil for all accounts.
-func Usage(account any, q petcat.UsageQuery, h petcat.UsageHistory) Record {
+// Usage returns the record of a usage history, with its total. account is nil for all accounts. parts
+// are the usage by the group of the query, if it has one.
+func Usage(account any, q petcat.UsageQuery, h petcat.UsageHistory, parts []petcat.UsagePart) Record {
 	var total petcat.UsageCounts
 	periods, gaps := make([]Record, len(h.Periods)), make([]Record, len(h.Gaps))
 	for i, p := range h.Periods {
@@ -310,8 +327,16 @@ func Usage(account any, q petcat.UsageQuery, h petcat.UsageHistory) Record {
 	for i, g := range h.Gaps {
 		gaps[i] = Record{{"node", g.Node}, {"from", g.From}, {"until", g.Until}}
 	}
-	return Record{
+	r := Record{
 		{"account", account}, {"from", q.From}, {"to", q.To},
 		{"periods", periods}, {"total", Counts(total)}, {"gaps", gaps},
 	}
+	if q.Group == petcat.Ungrouped {
+		return r
+	}
+	detail := make([]Record, len(parts))
+	for i, p := range parts {
+		detail[i] = UsagePart(p)
+	}
+	return append(r, KV("detail", detail))
 }

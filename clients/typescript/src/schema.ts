@@ -226,6 +226,33 @@ export interface components {
              */
             replaced_until: number;
         };
+        /** @description The usage of an hour or a day, or of a key or an operation in it. Members may be added; ignore unknown ones. */
+        UsageEntry: {
+            /**
+             * Format: int64
+             * @description When the period begins, as a Unix timestamp in seconds.
+             */
+            start: number;
+            /** @description With `group=key`: the id of the key. Absent for requests beyond the 256 keys and operations that a node counts apart in an hour. */
+            key?: string;
+            /** @description With `group=operation`: its `operationId`. Absent if no operation matched, and for requests beyond those 256. */
+            operation?: string;
+            /**
+             * Format: int64
+             * @description How many requests were allowed.
+             */
+            requests: number;
+            /**
+             * Format: int64
+             * @description How many were rejected by a quota or a ban.
+             */
+            rejected: number;
+            /**
+             * Format: int64
+             * @description How many got a 5xx response; they may also be in `requests`.
+             */
+            failed: number;
+        };
         /** @description An error. It has exactly these members. */
         Error: {
             /**
