@@ -97,6 +97,7 @@ func TestUsage(t *testing.T) {
 		if total.Requests != 2*(each+1) || total.Failed != 0 || total.Bytes != bytes {
 			t.Errorf("history: %+v, want %d bytes", total, bytes)
 		}
+		wantUsageDetail(t, place, k, each)
 		type rejected struct {
 			Key    string
 			Status int
@@ -126,6 +127,30 @@ func TestUsage(t *testing.T) {
 			t.Errorf("CSV: %d requests: %v", sum, rows)
 		}
 	})
+}
+
+// wantUsageDetail checks the usage of the account acme by key and operation.
+func wantUsageDetail(t *testing.T, place string, k key, each int) {
+	t.Helper()
+	type part struct {
+		Key, Operation string
+		Requests       int
+	}
+	sums := func(group string) map[part]int {
+		got := map[part]int{}
+		history := petcatJSON[struct{ Detail []part }](t, place, "usage", "acme", group)
+		for _, p := range history.Detail { // the day may change during the test
+			got[part{Key: p.Key, Operation: p.Operation}] += p.Requests
+		}
+		return got
+	}
+	if got := sums("--by-key"); len(got) != 1 || got[part{Key: k.ID}] != 2*(each+1) {
+		t.Errorf("by key: %v", got)
+	}
+	got := sums("--by-operation")
+	if len(got) != 2 || got[part{Operation: "listCategories"}] != 2*each || got[part{Operation: "createCategory"}] != 2 {
+		t.Errorf("by operation: %v", got)
+	}
 }
 
 // TestAudit: the audit log has the actions of the commands in order, and its chain is intact.

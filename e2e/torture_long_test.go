@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -138,6 +139,7 @@ func (x *torture) during(failures func()) {
 	for _, n := range x.nodes {
 		n.stop()
 	}
+	checkUsageDetail(t, x.place)
 	t.Logf("%d faults; %d creates acknowledged; %d lists had an Age", len(x.faults), x.known.size(), x.stale.Load())
 	t.Logf("responses by status: %v", x.answers)
 }
@@ -376,6 +378,40 @@ func (x *torture) checkLimits() {
 		}
 	}
 	x.t.Logf("%d minutes of accounts: %d were allowed the quota of %d, at most %d", minutes, exact, tortureQuota, most)
+}
+
+// checkUsageDetail checks that the usage of each account and hour is the sum of its usage by key, and by
+// operation. Killed nodes lose both or neither.
+func checkUsageDetail(t *testing.T, place string) {
+	t.Helper()
+	type counts struct {
+		Begin                      time.Time
+		Requests, Rejected, Failed int
+		MinuteRejected             int `json:"minute_rejected"`
+		DayRejected                int `json:"day_rejected"`
+		BanRejected                int `json:"ban_rejected"`
+	}
+	type sums struct{ requests, rejected, failed int }
+	accounts := petcatJSON[[]struct{ ID string }](t, place, "account", "list")
+	for _, a := range accounts {
+		for _, group := range []string{"--by-key", "--by-operation"} {
+			history := petcatJSON[struct {
+				Periods []counts
+				Detail  []counts
+			}](t, place, "usage", a.ID, "--by", "hour", group)
+			want, got := map[time.Time]sums{}, map[time.Time]sums{}
+			for _, p := range history.Periods {
+				want[p.Begin] = sums{p.Requests, p.MinuteRejected + p.DayRejected + p.BanRejected, p.Failed}
+			}
+			for _, p := range history.Detail {
+				s := got[p.Begin]
+				got[p.Begin] = sums{s.requests + p.Requests, s.rejected + p.Rejected, s.failed + p.Failed}
+			}
+			if len(want) == 0 || !maps.Equal(want, got) {
+				t.Errorf("the usage of %s %s is %v, its sum %v", a.ID, group, got, want)
+			}
+		}
+	}
 }
 
 // lose counts a request without a response, or with 503 during an outage.

@@ -15,14 +15,13 @@ func (p *program) usageExportCommand() *cobra.Command {
 		Short: "Export the usage of all accounts by hour and operation",
 		Long: `Print the usage of all accounts by hour and operation, for a program that bills: CSV, or with
 --format cloudevents one CloudEvent 1.0 a line. The id of an event is its dataset, account,
-hour and operation, so that an event that is sent twice can be recognized.
+hour and operation, so that an event that is sent twice is a duplicate: exports may overlap.
 
-Only complete hours are exported: those that ended five minutes ago or earlier, and whose
-counts all running servers have written. An export prints where it ends, for the --from of
-the next one. Hours are kept for 30 days.`,
+Both formats have only complete hours: those that ended five minutes ago or earlier, and
+whose counts all running servers have written. Hours are kept for 30 days. Requests
+without an operation, or that a server did not count apart, have the operation "".`,
 		Example: `  petcat usage export --from 2026-11-21 --to 2026-11-22 > usage.csv
   petcat usage export --format cloudevents --from 1d`,
-		Args: cobra.NoArgs,
 	}
 	cmd.Flags().String("format", "csv", "print this `format`: csv or cloudevents")
 	cmd.Flags().String("from", "",
@@ -65,6 +64,8 @@ func exportUsage(c *call) error {
 		}
 		w.Write(rows)
 	}
-	c.warn("the export ends before %s; continue with --from %s", timestamp(hour), timestamp(hour))
+	if last := petcat.UsageByHour.Floor(c.now()); hour.Before(q.To) && hour.Before(last) {
+		c.warn("the hours from %s are not complete yet; export them later", timestamp(hour))
+	}
 	return w.Close()
 }

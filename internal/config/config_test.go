@@ -75,6 +75,7 @@ func defaults() Settings {
 		Bans:              petcat.EnforceBans,
 		MaxStaleness:      30 * time.Second,
 		MaxCategoriesSize: 64 << 20,
+		UsageDetail:       true,
 		ShutdownTimeout:   20 * time.Second,
 		BackupKeep:        7,
 		BackupDir:         "data/backups",
@@ -120,6 +121,7 @@ func TestLoad(t *testing.T) {
 	}
 	want.MaxStaleness = 0
 	want.MaxCategoriesSize = 1_500_000_000
+	want.UsageDetail = false
 	want.BackupEvery = 36 * time.Hour
 	want.BackupKeep = 30
 	want.BackupDir = "/mnt/backups"
@@ -139,6 +141,7 @@ func TestLoad(t *testing.T) {
 		"PETCAT_CORS_ORIGINS=https://App.example.com/, http://localhost:3000,http://[::1]:80 " +
 			"https://xn--bcher-kva.example",
 		"PETCAT_MAX_STALENESS=0", "PETCAT_MAX_CATEGORIES_SIZE=1.5GB",
+		"PETCAT_USAGE_DETAIL=false",
 		"PETCAT_BACKUP_EVERY=1d12h",
 		"PETCAT_BACKUP_DIR=/mnt/backups",
 		"PETCAT_LOG_LEVEL=WARN",

@@ -37,6 +37,9 @@ func TestUsage(t *testing.T) {
 				Failed:         2,
 				Bytes:          1_234_567,
 			},
+			Detail: []petcat.UsageDetail{
+				{Key: k.ID, Operation: petcat.OpListCategories, Requests: 1000 + int64(i), Rejected: 15, Failed: 2},
+			},
 		})
 	}
 	pagetest.Must(t, s.Store.AddUsage(t.Context(), batch))
@@ -44,7 +47,10 @@ func TestUsage(t *testing.T) {
 	b.Get("accounts/acct_1/usage").
 		Want(http.StatusOK, "<strong>2,001</strong>", "14 Mar 2027, 11:00", "14 Mar 2027, 07:00", "2.5 MB").
 		Lacks("11 Mar 2027, 00:00")
-	b.Get("accounts/acct_1/usage?by=day").Want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00")
+	b.Get("accounts/acct_1/usage?by=day").Want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00",
+		`<a href="/console/keys/key_1">key_1</a>`, "listCategories", `<td class="right">3,003</td>`)
+	b.Get("accounts/acct_1/usage?by=day&from=2025-06-01").Want(http.StatusOK, "<strong>3,003</strong>").Lacks("listCategories")
+	b.Get("usage").Want(http.StatusOK).Lacks("listCategories")
 	b.Get("accounts/acct_1/usage?by=day&from=2027-03-01&to=2027-03-12").
 		Want(http.StatusOK, "<strong>1,002</strong>", `value="2027-03-12"`)
 	for days, problem := range map[string]string{

@@ -25,6 +25,10 @@ func (s *service) addUsage() {
 				Account:     1,
 				Hour:        noon.Unix() / 3600,
 				UsageCounts: petcat.UsageCounts{Requests: 7, MinuteRejected: 3},
+				Detail: []petcat.UsageDetail{
+					{Key: 1, Requests: 2},
+					{Key: 1, Operation: petcat.OpListCategories, Requests: 5, Rejected: 3},
+				},
 			},
 			{
 				Account:     petcat.AllAccounts,
@@ -66,6 +70,31 @@ func TestGetUsage(t *testing.T) {
 	} {
 		s.rejected(400, "invalid_field", "GET", "/accounts/acme/usage?"+wrong, "")
 		s.rejected(400, "invalid_field", "GET", "/usage?"+wrong, "")
+	}
+}
+
+func TestGetUsageByGroup(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.acme(`{}`)
+	s.addUsage()
+	type part struct {
+		Key, Operation     *string
+		Requests, Rejected int64
+	}
+	type usage struct {
+		Total  counts
+		Detail []part
+	}
+	total := counts{Requests: 7, MinuteRejected: 3}
+	key, operation := "key_1", "listCategories"
+	byKey := usage{total, []part{{Key: &key, Requests: 7, Rejected: 3}}}
+	wantEqual(t, "by key", byKey, decode[usage](t, s.get("/accounts/acme/usage?group=key")))
+	byOperation := usage{total, []part{{Requests: 2}, {Operation: &operation, Requests: 5, Rejected: 3}}}
+	wantEqual(t, "by operation", byOperation, decode[usage](t, s.get("/accounts/acme/usage?by=hour&group=operation")))
+	wantEqual(t, "ungrouped", usage{Total: total}, decode[usage](t, s.get("/accounts/acme/usage")))
+	for _, wrong := range []string{"group=account", "group=key&from=2026-01-01"} {
+		s.rejected(400, "invalid_field", "GET", "/accounts/acme/usage?"+wrong, "")
 	}
 }
 
