@@ -42,7 +42,7 @@ type stored struct {
 }
 
 // openAt opens a store in a directory. The test must close it.
-func openAt(t *testing.T, path string, o Options) *stored {
+func openAt(t testing.TB, path string, o Options) *stored {
 	t.Helper()
 	s, err := tryOpen(t, path, o)
 	if err != nil {
@@ -51,7 +51,7 @@ func openAt(t *testing.T, path string, o Options) *stored {
 	return s
 }
 
-func tryOpen(t *testing.T, path string, o Options) (*stored, error) {
+func tryOpen(t testing.TB, path string, o Options) (*stored, error) {
 	t.Helper()
 	dir, err := datadir.Open(path, true)
 	if err != nil {

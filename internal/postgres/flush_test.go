@@ -1,0 +1,13 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/petcat-api/petcat/internal/storetest"
+)
+
+func BenchmarkFlush(b *testing.B) {
+	s := openAt(b, server.Database(b), Options{Serving: true})
+	defer func() { _ = s.DB.Close() }()
+	storetest.BenchmarkFlush(b, s.Store)
+}
