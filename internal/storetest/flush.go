@@ -16,7 +16,7 @@ func BenchmarkFlush(b *testing.B, s *store.Store) {
 	b.Helper()
 	for _, operations := range []int{1, 3} {
 		b.Run(fmt.Sprintf("operations=%d", operations), func(b *testing.B) {
-			node := fmt.Sprint("node", operations)
+			node := fmt.Sprint("node ", time.Now().UnixNano())
 			var without, with []time.Duration
 			number := int64(0)
 			flush := func(first petcat.AccountID, operations int) time.Duration {
