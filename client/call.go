@@ -26,8 +26,11 @@ const maxBody = 512 << 20
 
 var errTooLong = fmt.Errorf("the response has more than %d bytes", maxBody)
 
-// usagePath is the path of an operation that does not count against the limits.
-const usagePath = "/usage"
+// The paths of the operations that do not count against the limits.
+const (
+	usagePath        = "/usage"
+	usageHistoryPath = "/usage/history"
+)
 
 // Response is an HTTP response, without its body.
 type Response struct {
@@ -186,7 +189,7 @@ func (r *call) expired(at time.Time) bool {
 
 // enter passes the gate. The pass of a request that does not count is nil.
 func (r *call) enter(ctx context.Context) (*pass, error) {
-	if r.path == usagePath || r.path == keyPath {
+	if path, _, _ := strings.Cut(r.path, "?"); path == usagePath || path == usageHistoryPath || path == keyPath {
 		return nil, ctx.Err()
 	}
 	return r.gate.enter(ctx, r.maxWait, func(wait time.Duration, why *Error) {

@@ -66,6 +66,7 @@ type (
 	action struct {
 		Call string
 		Args struct {
+			By, Group   string
 			Name        *string
 			Description json.RawMessage
 			ETag        string
@@ -336,6 +337,9 @@ func (a *action) do(ctx context.Context, c *petcat.Client) (any, *petcat.Respons
 	case "key.revoke":
 		res, err := c.Key.Revoke(ctx, options...)
 		return nil, res, err
+	case "usage_history":
+		v, res, err := c.UsageHistory(ctx, petcat.UsageHistoryOptions{By: x.By, Group: x.Group}, options...)
+		return v, res, err
 	case "usage":
 		v, res, err := c.Usage(ctx, options...)
 		return v, res, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,4 +157,44 @@ func (c *Client) Usage(ctx context.Context, options ...Option) (Usage, *Response
 		c.gate.reopen()
 	}
 	return u, res, nil
+}
+
+// UsageHistoryOptions selects a part of the usage history, at most 168 hours or 92 days.
+type UsageHistoryOptions struct {
+	By       string    // "day" or "hour"; "" is the day
+	From, To time.Time // of the beginnings of the periods; zero for the last 30 days, or for hours the last day
+	Group    string    // "key", "operation", or "" for neither
+}
+
+// UsageEntry is the usage of an hour or a day, or of a key or an operation in it.
+type UsageEntry struct {
+	Start     Timestamp `json:"start"`
+	Key       string    `json:"key,omitempty"`       // the id, if grouped by key; "" if not counted apart
+	Operation string    `json:"operation,omitempty"` // if grouped by operation; "" if none matched
+	Requests  int64     `json:"requests"`            // that were allowed
+	Rejected  int64     `json:"rejected"`            // by a quota or a ban
+	Failed    int64     `json:"failed"`              // 5xx responses; may also be in Requests
+}
+
+// UsageHistory returns the account's requests by the hour or day, without empty periods. Like
+// [Client.Usage], the request does not count, and does not wait at the gate.
+func (c *Client) UsageHistory(ctx context.Context, o UsageHistoryOptions, options ...Option) ([]UsageEntry, *Response, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{"by": o.By, "group": o.Group} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	for name, at := range map[string]time.Time{"from": o.From, "to": o.To} {
+		if !at.IsZero() {
+			query.Set(name, strconv.FormatInt(at.Unix(), 10))
+		}
+	}
+	path := usageHistoryPath
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	var entries []UsageEntry
+	res, err := c.Do(ctx, http.MethodGet, path, nil, &entries, options...)
+	return entries, res, err
 }

@@ -215,7 +215,7 @@ function isRepeatable({ method, headers = {} }: Call<unknown>): boolean {
 
 /** Whether a call counts against the limits, and passes the gate. */
 function isCounted({ path }: Call<unknown>): boolean {
-  return path !== "/usage" && path !== "/key";
+  return path !== "/usage" && path !== "/usage/history" && path !== "/key";
 }
 
 /** How a list is read in pages. */

@@ -23,6 +23,15 @@ export type Usage = Schemas["Usage"];
 export type KeyInfo = Schemas["Key"];
 /** The successor of a key. `key` is its secret; it is missing only if you repeat a rotation with an earlier idempotency key. */
 export type RotatedKey = Schemas["RotatedKey"] & Created;
+export type UsageEntry = Schemas["UsageEntry"];
+
+/** Selects a part of the usage history, at most 168 hours or 92 days. Times are in Unix seconds. */
+export interface UsageHistoryOptions extends CallOptions {
+  by?: "day" | "hour" | undefined;
+  from?: number | undefined;
+  to?: number | undefined;
+  group?: "key" | "operation" | undefined;
+}
 export type NewCategory = Schemas["NewCategory"];
 /** What an update changes. */
 export type CategoryPatch = Schemas["CategoryPatch"];
@@ -129,6 +138,16 @@ export class Petcat {
     const { value } = await this.#caller.call({ method: "GET", path: "/usage", read, options });
     if (!value.ban && value.windows.length > 0 && value.windows.every(({ remaining }) => remaining > 0)) this.#caller.gate.reopen();
     return value;
+  }
+
+  /**
+   * Returns the account's requests by the hour or day, without empty periods; with `group`, by key or operation.
+   * The request does not count against the quotas.
+   */
+  async usageHistory({ by, from, to, group, ...options }: UsageHistoryOptions = {}): Promise<UsageEntry[]> {
+    const read = (value: unknown): UsageEntry[] | undefined => Array.isArray(value) ? (value as UsageEntry[]) : undefined;
+    const query = { by, from, to, group };
+    return (await this.#caller.call({ method: "GET", path: "/usage/history", query, read, options })).value;
   }
 
   /**

@@ -22,6 +22,8 @@ export type {
   RotateOptions,
   RotatedKey,
   Usage,
+  UsageEntry,
+  UsageHistoryOptions,
 } from "./client.js";
 export { AbortError, APIError, ConnectionError, PetcatError, type ErrorCode } from "./errors.js";
 export type { Wait } from "./gate.js";

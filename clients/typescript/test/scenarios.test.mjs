@@ -116,6 +116,8 @@ async function make(petcat, { call, args = {}, options: given, raw }) {
   const [name, group] = call.split(".").reverse();
   const operations = raw && group ? petcat[group].raw : petcat[group];
   switch (name) {
+    case "usage_history":
+      return petcat.usageHistory({ ...args, ...options });
     case "usage":
       return petcat.usage(options);
     case "all":

@@ -28,5 +28,5 @@ from ._gate import Wait as Wait
 from ._limits import Limits as Limits, Window as Window
 from ._mirror import AsyncMirror as AsyncMirror, ChangedCategory as ChangedCategory, ChangePage as ChangePage, Mirror as Mirror
 from ._models import UNSET as UNSET, Category as Category, ListState as ListState, Order as Order, Pet as Pet, Response as Response
-from ._models import Ban as Ban, KeyInfo as KeyInfo, RotatedKey as RotatedKey, StorageUsage as StorageUsage, Usage as Usage, WindowUsage as WindowUsage
+from ._models import Ban as Ban, KeyInfo as KeyInfo, RotatedKey as RotatedKey, StorageUsage as StorageUsage, Usage as Usage, UsageEntry as UsageEntry, WindowUsage as WindowUsage
 from ._operations import __version__ as __version__

@@ -13,7 +13,7 @@ from ._errors import AuthenticationError
 from ._gate import Wait
 from ._limits import Limits
 from ._mirror import AsyncMirror, ChangePage, Changes, iterate_async
-from ._models import UNSET, Category, E, KeyInfo, ListState, Order, Pet, Response, RotatedKey, Unset, Usage
+from ._models import UNSET, Category, E, KeyInfo, ListState, Order, Pet, Response, RotatedKey, Unset, Usage, UsageEntry
 from ._operations import (
     Self,
     Unpack,
@@ -28,6 +28,7 @@ from ._operations import (
     get_key,
     get_pet,
     get_usage,
+    get_usage_history,
     is_revoked,
     list_categories,
     list_categories_if_changed,
@@ -89,6 +90,20 @@ class AsyncPetcat:
         """Returns the account's use of its quotas and of its storage. The request does not count
         against the quotas. If the service allows requests again, waiting calls continue at once."""
         return (await self._caller(get_usage(self._caller.context.current()[0], options))).value
+
+    async def usage_history(
+        self,
+        *,
+        by: str | None = None,
+        from_: int | None = None,
+        to: int | None = None,
+        group: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[UsageEntry]:
+        """Returns the account's requests by "day" or "hour", without empty periods; with group "key" or
+        "operation", what used them up. At most 168 hours or 92 days, from_ and to in Unix seconds. The
+        request does not count against the quotas."""
+        return (await self._caller(get_usage_history(by, from_, to, group, options))).value
 
     async def request(
         self, method: str, path: str, *, query: Mapping[str, object] | None = None, json: object = None, **options: Unpack[CallOptions]

@@ -109,7 +109,7 @@ class Call(Generic[T]):
     @property
     def counted(self) -> bool:
         """Whether it counts against the limits, and passes the gate."""
-        return self.path not in ("/usage", "/key")
+        return self.path not in ("/usage", "/usage/history", "/key")
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,18 @@ class Usage:
     bans: list[Ban] = field(default_factory=lambda: list[Ban]())  #: of all keys of the account
 
 
+@dataclass(frozen=True)
+class UsageEntry:
+    """The usage of an hour or a day, or of a key or an operation in it."""
+
+    start: int  #: Unix time in seconds
+    requests: int  #: that were allowed
+    rejected: int  #: by a quota or a ban
+    failed: int  #: 5xx responses; may also be in requests
+    key: str | None = None  #: its id, if grouped by key; None if not counted apart
+    operation: str | None = None  #: if grouped by operation; None if none matched
+
+
 E = TypeVar("E", Category, Pet, Order)
 
 

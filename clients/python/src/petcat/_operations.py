@@ -28,6 +28,8 @@ from ._models import (
     Unexpected,
     Unset,
     Usage,
+    UsageEntry,
+    elements,
     list_of,
     one,
     read,
@@ -130,6 +132,14 @@ def get_usage(core: Core, options: CallOptions) -> Call[Usage]:
         return usage
 
     return Call("GET", "/usage", result, options)
+
+
+def get_usage_history(by: str | None, from_: int | None, to: int | None, group: str | None, options: CallOptions) -> Call[list[UsageEntry]]:
+    def result(value: object, _: Answer) -> list[UsageEntry]:
+        return [read(UsageEntry, entry) for entry in elements(value)]
+
+    query = {"by": by, "from": from_, "to": to, "group": group}
+    return Call("GET", "/usage/history", result, options, {name: value for name, value in query.items() if value is not None})
 
 
 def get_key(options: CallOptions) -> Call[KeyInfo]:

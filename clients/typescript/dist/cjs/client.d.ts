@@ -22,6 +22,14 @@ export type Usage = Schemas["Usage"];
 export type KeyInfo = Schemas["Key"];
 /** The successor of a key. `key` is its secret; it is missing only if you repeat a rotation with an earlier idempotency key. */
 export type RotatedKey = Schemas["RotatedKey"] & Created;
+export type UsageEntry = Schemas["UsageEntry"];
+/** Selects a part of the usage history, at most 168 hours or 92 days. Times are in Unix seconds. */
+export interface UsageHistoryOptions extends CallOptions {
+    by?: "day" | "hour" | undefined;
+    from?: number | undefined;
+    to?: number | undefined;
+    group?: "key" | "operation" | undefined;
+}
 export type NewCategory = Schemas["NewCategory"];
 /** What an update changes. */
 export type CategoryPatch = Schemas["CategoryPatch"];
@@ -95,6 +103,11 @@ export declare class Petcat {
      * requests again, waiting calls continue at once.
      */
     usage(options?: CallOptions): Promise<Usage>;
+    /**
+     * Returns the account's requests by the hour or day, without empty periods; with `group`, by key or operation.
+     * The request does not count against the quotas.
+     */
+    usageHistory({ by, from, to, group, ...options }?: UsageHistoryOptions): Promise<UsageEntry[]>;
     /**
      * Sends any request, with the retries and limits of the other methods, and returns the decoded JSON with the
      * response. The path is below `/v1`, such as `/categories`. A POST gets an Idempotency-Key, unless `headers` has one.

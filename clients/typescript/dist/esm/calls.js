@@ -156,7 +156,7 @@ function isRepeatable({ method, headers = {} }) {
 }
 /** Whether a call counts against the limits, and passes the gate. */
 function isCounted({ path }) {
-    return path !== "/usage" && path !== "/key";
+    return path !== "/usage" && path !== "/usage/history" && path !== "/key";
 }
 /** Whether a value is an object with a positive id. */
 export function isRecord(value) {

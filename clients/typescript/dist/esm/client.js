@@ -47,6 +47,15 @@ export class Petcat {
         return value;
     }
     /**
+     * Returns the account's requests by the hour or day, without empty periods; with `group`, by key or operation.
+     * The request does not count against the quotas.
+     */
+    async usageHistory({ by, from, to, group, ...options } = {}) {
+        const read = (value) => Array.isArray(value) ? value : undefined;
+        const query = { by, from, to, group };
+        return (await this.#caller.call({ method: "GET", path: "/usage/history", query, read, options })).value;
+    }
+    /**
      * Sends any request, with the retries and limits of the other methods, and returns the decoded JSON with the
      * response. The path is below `/v1`, such as `/categories`. A POST gets an Idempotency-Key, unless `headers` has one.
      */
