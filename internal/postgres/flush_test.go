@@ -8,6 +8,6 @@ import (
 
 func BenchmarkFlush(b *testing.B) {
 	s := openAt(b, server.Database(b), Options{Serving: true})
-	defer func() { _ = s.DB.Close() }()
+	defer func() { _ = s.Close() }()
 	storetest.BenchmarkFlush(b, s.Store)
 }
