@@ -66,8 +66,8 @@ func exportUsage(c *call) error {
 		}
 		w.Write(rows)
 	}
-	if last := petcat.UsageByHour.Floor(c.now()); hour.Before(q.To) && hour.Before(last) {
-		c.warn("the hours from %s are not complete yet; export them later", timestamp(hour))
+	if ended := petcat.UsageByHour.Floor(c.now().Add(-completeAfter)); hour.Before(q.To) && hour.Before(ended) {
+		c.warn("a running server has not written its counts of the hours from %s; export them later", timestamp(hour))
 	}
 	return w.Close()
 }
