@@ -73,7 +73,7 @@ func createAccount(t testing.TB, s stored, name string) petcat.AccountID {
 }
 
 // leftOut are the tables that fill skips: tables with fixed rows, and tables that backups exclude.
-const leftOut = `'meta', 'counter', 'audit', 'nodes', 'sessions', 'sign_in_links'`
+const leftOut = `'meta', 'counter', 'audit', 'nodes', 'sessions', 'sign_in_links', 'deliveries'`
 
 // fill adds rows to every other table.
 func fill(t testing.TB, s stored, rows int) {
@@ -120,7 +120,7 @@ func fill(t testing.TB, s stored, rows int) {
 			}
 		}
 		_, err = tx.Exec(`UPDATE counter SET access_revision = 1, revision = $1, category_id = $1, account_id = $1,
-			key_id = $1, pet_id = $1, order_id = $1, token_id = $1, plan_request_id = $1`, rows)
+			key_id = $1, pet_id = $1, order_id = $1, token_id = $1, plan_request_id = $1, event_id = $1, webhook_id = $1`, rows)
 		return err
 	}))
 }
@@ -216,7 +216,8 @@ func filled(t testing.TB, rows int) stored {
 	return s
 }
 
-// TestSecretsAreExcluded: backups contain no sessions or links, not even in free pages.
+// TestSecretsAreExcluded: backups contain no sessions, links or secrets of webhooks, not even in free pages.
+// A webhook of a backup is disabled, so that a copy of a deployment sends nothing.
 func TestSecretsAreExcluded(t *testing.T) {
 	s := filled(t, 1)
 	secret := strings.Repeat("sign me in", 4)
@@ -225,13 +226,20 @@ func TestSecretsAreExcluded(t *testing.T) {
 			SELECT CAST(? AS BLOB), name, 0, 1, 1 FROM operators`, secret)
 		_, link := tx.Exec(`INSERT INTO sign_in_links (hash, operator_name, account_id, expires_at)
 			SELECT CAST(? AS BLOB), '', min(id), 1 FROM accounts`, secret)
-		return errors.Join(session, link)
+		_, webhook := tx.Exec(`UPDATE webhooks SET secret = ?, old_secret = ?, disabled_at = NULL`, secret, secret)
+		return errors.Join(session, link, webhook)
 	}))
 	path, i := take(t, s)
 	text, err := os.ReadFile(path)
 	must(t, err)
 	if i.Rows["operators"] != 1 || i.Rows["sessions"] != 0 || strings.Contains(string(text), secret[:10]) {
 		t.Errorf("the backup has %v, or the hash of a session", i.Rows)
+	}
+	var enabled int64
+	must(t, openFile(t, path).file.Query(func(scan store.Scan) error { return scan(&enabled) },
+		`SELECT count(*) FROM webhooks WHERE disabled_at IS NULL`))
+	if enabled != 0 || i.Rows["webhooks"] != 1 {
+		t.Errorf("the backup has %d webhooks, %d of them enabled; want 1, 0", i.Rows["webhooks"], enabled)
 	}
 }
 
@@ -534,7 +542,7 @@ func TestConvert(t *testing.T) {
 
 	damaged, err := os.ReadFile(database)
 	must(t, err)
-	clear(damaged[len(damaged)*3/4:])
+	clear(damaged[len(damaged)-4096:]) // the page of an index
 	must(t, os.WriteFile(database, damaged, 0o600))
 	if findings, err := Convert(t.Context(), emptyFile(t).path, database, "test", noon); err != nil || len(findings) == 0 {
 		t.Errorf("a damaged database has the faults %q, %v", findings, err)

@@ -20,9 +20,11 @@ CREATE TABLE counter (
 	pet_id          INTEGER NOT NULL,
 	order_id        INTEGER NOT NULL,
 	token_id        INTEGER NOT NULL,
-	plan_request_id INTEGER NOT NULL
+	plan_request_id INTEGER NOT NULL,
+	event_id        INTEGER NOT NULL,
+	webhook_id      INTEGER NOT NULL
 ) STRICT;
-INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+INSERT INTO counter VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
 -- A deleted category keeps its row for 30 days, without its texts; its revision is that of the
 -- deletion.
@@ -284,6 +286,46 @@ CREATE TABLE plan_requests (
 CREATE UNIQUE INDEX plan_request_pending ON plan_requests (account_id) WHERE state = 'pending';
 CREATE INDEX plan_request_account ON plan_requests (account_id, id);
 CREATE INDEX plan_request_state ON plan_requests (state, id);
+
+-- What operators' programs are told, for 30 days.
+CREATE TABLE events (
+	id         INTEGER PRIMARY KEY,
+	type       TEXT NOT NULL,
+	body       TEXT NOT NULL, -- a JSON object
+	at         INTEGER NOT NULL,
+	webhook_id INTEGER NOT NULL, -- the webhook that a test is for, else 0
+	once       TEXT UNIQUE       -- if not NULL, a name that one event has
+) STRICT;
+CREATE INDEX event_at ON events (at);
+CREATE INDEX api_key_expires_at ON api_keys (expires_at) WHERE expires_at IS NOT NULL AND revoked_at IS NULL;
+
+-- The secrets sign, so they are stored as they are. Backups contain none.
+CREATE TABLE webhooks (
+	id           INTEGER PRIMARY KEY,
+	url          TEXT NOT NULL,
+	types        TEXT NOT NULL, -- with commas between them; '': all
+	secret       TEXT NOT NULL,
+	old_secret   TEXT NOT NULL, -- before the last rotation
+	overlap_ends INTEGER,
+	created_at   INTEGER NOT NULL,
+	disabled_at  INTEGER,
+	failure      TEXT NOT NULL,
+	cursor_id    INTEGER NOT NULL, -- the last event that was delivered or excluded
+	attempts     INTEGER NOT NULL, -- of the event after it
+	next_at      INTEGER
+) STRICT;
+
+-- The last deliveries of each webhook.
+CREATE TABLE deliveries (
+	webhook_id INTEGER NOT NULL REFERENCES webhooks (id),
+	at         INTEGER NOT NULL,
+	event_id   INTEGER NOT NULL,
+	type       TEXT NOT NULL,
+	attempt    INTEGER NOT NULL,
+	status     INTEGER NOT NULL, -- 0: no answer
+	answer     TEXT NOT NULL,
+	PRIMARY KEY (webhook_id, at, event_id)
+) STRICT, WITHOUT ROWID;
 
 -- Searches: accounts by the start of the name in any case, keys by hint, audit entries by actor and
 -- by subject.

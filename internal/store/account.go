@@ -354,6 +354,10 @@ func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountE
 		if err := t.log(by, "account.set_plan", id.String(), d); err != nil {
 			return before, err
 		}
+		d["account"] = id.String()
+		if err := t.tell(petcat.EventPlanChanged, d, nil); err != nil {
+			return before, err
+		}
 	}
 	return a, t.updateAccount(a)
 }

@@ -55,9 +55,16 @@ const (
 )
 
 const (
-	stripNodes    = `DELETE FROM nodes`
-	stripSessions = `DELETE FROM sessions`
-	stripLinks    = `DELETE FROM sign_in_links`
+	stripNodes      = `DELETE FROM nodes`
+	stripSessions   = `DELETE FROM sessions`
+	stripLinks      = `DELETE FROM sign_in_links`
+	stripDeliveries = `DELETE FROM deliveries`
+	// stripWebhooks keeps a secret out of backups, and a restored copy from sending what the original
+	// sends.
+	stripWebhooks = `
+		UPDATE webhooks SET secret = '', old_secret = '', overlap_ends = NULL,
+			disabled_at = coalesce(disabled_at, created_at),
+			failure = 'it comes from a backup, which contains no secret: rotate the secret, then enable it'`
 	// stripMeta deletes the shared texts, which belong to the running deployment, and what was
 	// removed for readers of the dataset: a restore makes another one.
 	stripMeta  = `DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`
@@ -67,7 +74,7 @@ const (
 // Strip turns a copy of the tables into a backup: it deletes data that backups must not contain,
 // and adds the time of the copy and the version of petcat.
 func Strip(c Conn, takenAt time.Time, program string) error {
-	for _, statement := range []string{stripNodes, stripSessions, stripLinks, stripMeta} {
+	for _, statement := range []string{stripNodes, stripSessions, stripLinks, stripDeliveries, stripWebhooks, stripMeta} {
 		if _, err := c.Exec(statement); err != nil {
 			return err
 		}

@@ -146,6 +146,12 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) (err error) {
 	if err := tx.log(petcat.ServiceActor, "ban.create", b.Key.String(), d); err != nil {
 		return err
 	}
+	if !b.Shadow {
+		d["key"] = b.Key.String()
+		if err := tx.tell(petcat.EventKeyBanned, d, nil); err != nil {
+			return err
+		}
+	}
 	return tx.Commit()
 }
 

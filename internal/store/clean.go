@@ -71,6 +71,12 @@ const (
 			WHERE expires_at <= $1
 			LIMIT $2 FOR UPDATE SKIP LOCKED)`
 
+	deleteOldEvents = `
+		DELETE FROM events WHERE id IN (
+			SELECT id FROM events
+			WHERE at <= $1
+			ORDER BY at LIMIT $2 FOR UPDATE SKIP LOCKED)`
+
 	deleteExpiredBans = `
 		DELETE FROM bans WHERE key_id IN (
 			SELECT key_id FROM bans
@@ -95,6 +101,7 @@ func (s *Store) Clean(ctx context.Context) error {
 		{deleteExpiredSessions, now.Add(-petcat.CustomerIdle).UnixMilli()}, // the longest idle time
 		{deleteExpiredLinks, now.UnixMilli()},
 		{deleteExpiredBans, now.Add(-petcat.BanRetention).UnixMilli()},
+		{deleteOldEvents, now.Add(-petcat.EventRetention).UnixMilli()},
 	} {
 		if err := s.deleteExpired(ctx, expired.query, expired.before); err != nil {
 			return err

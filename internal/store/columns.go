@@ -41,6 +41,8 @@ func (h hash) Value() (driver.Value, error) { return h[:], nil }
 // moment is a column with a time in Unix milliseconds. NULL is the zero time.
 type moment time.Time
 
+func (m moment) time() time.Time { return time.Time(m) }
+
 // Scan implements [sql.Scanner].
 func (m *moment) Scan(value any) error {
 	*m = moment{}
@@ -53,4 +55,4 @@ func (m *moment) Scan(value any) error {
 }
 
 // Value implements [driver.Valuer].
-func (m moment) Value() (driver.Value, error) { return millis(time.Time(m)), nil }
+func (m moment) Value() (driver.Value, error) { return millis(m.time()), nil }

@@ -165,7 +165,11 @@ func (t *Tx) insertPlanRequest(by petcat.Actor, r *petcat.PlanRequest) error {
 		return err
 	}
 	d := detail{"request": int64(r.ID), "plan": r.Plan, "note": r.Note}
-	return t.log(by, "plan_request.create", r.Account.String(), d)
+	if err := t.log(by, "plan_request.create", r.Account.String(), d); err != nil {
+		return err
+	}
+	d["account"] = r.Account.String()
+	return t.tell(petcat.EventPlanRequested, d, nil)
 }
 
 // ApprovePlanRequest implements [petcat.PlanRequestStore].

@@ -37,6 +37,7 @@ func testCleanAges(t *testing.T, open Open) {
 	a := f.account(t, "zoo")
 	f.key(t, a.ID, 1)
 	f.key(t, a.ID, 2)
+	f.run(t, "DELETE FROM events")
 	for _, c := range []struct {
 		table, insert string // $1 is 1 or 2, $2 is the time
 		retention     time.Duration
@@ -69,6 +70,11 @@ func testCleanAges(t *testing.T, open Open) {
 			"sign_in_links",
 			`INSERT INTO sign_in_links (account_id, hash, operator_name, expires_at) VALUES ($1, $3, '', $2)`,
 			0,
+		},
+		{
+			"events",
+			`INSERT INTO events (id, at, type, body, webhook_id) VALUES (10 + $1, $2, '', '{}', 0)`,
+			petcat.EventRetention,
 		},
 		{
 			"bans",

@@ -175,6 +175,7 @@ func (f *fixture) stage(t *testing.T) {
 	ci := petcat.NewToken{Name: "ci", Role: petcat.RoleAdmin, Hash: token(3)}
 	must(f.CreateToken(t.Context(), petcat.By(operator), ci))
 	must(f.Heartbeat(t.Context(), petcat.Node{ID: "a", Label: "web", State: "ready"}))
+	must(f.CreateWebhook(t.Context(), petcat.By(operator), newWebhook(t), petcat.NewSecret("whsec_YQ==")))
 }
 
 // own returns the seed of an author's secrets.
@@ -301,6 +302,32 @@ func manageds() map[string]managed {
 			t.Helper()
 			r, err := s.SetLogLevel(t.Context(), by, slog.LevelDebug, noon.Add(time.Hour))
 			return r.Value, r.Replayed, err
+		},
+		"create webhook": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.CreateWebhook(t.Context(), by, newWebhook(t), petcat.NewSecret("whsec_Yg=="))
+			return r.Value, r.Replayed, err
+		},
+		"rotate webhook": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			rotation := petcat.WebhookRotation{Webhook: 1, Secret: petcat.NewSecret("whsec_Yw==")}
+			r, err := s.RotateWebhook(t.Context(), by, rotation)
+			return r.Value, r.Replayed, err
+		},
+		"test webhook": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.TestWebhook(t.Context(), by, 1)
+			return r.Value, r.Replayed, err
+		},
+		"disable webhook": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.ChangeWebhook(t.Context(), by, 1, petcat.DisableWebhook)
+			return r.Value, r.Replayed, err
+		},
+		"delete webhook": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
+			t.Helper()
+			r, err := s.DeleteWebhook(t.Context(), by, 1)
+			return r.Value.ID, r.Replayed, err // the rest is gone
 		},
 		"lift ban": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()

@@ -33,6 +33,8 @@ var (
 	_ petcat.OperatorTokenStore = (*store.Store)(nil)
 	_ petcat.SessionStore       = (*store.Store)(nil)
 	_ petcat.PlanRequestStore   = (*store.Store)(nil)
+	_ petcat.EventStore         = (*store.Store)(nil)
+	_ petcat.WebhookStore       = (*store.Store)(nil)
 	_ petcat.CategoryFeed       = (*store.Store)(nil)
 )
 
@@ -99,6 +101,12 @@ func run(t *testing.T, open Open) {
 		{"plan requests", testPlanRequests},
 		{"storage after an approved plan request", testApprovedStorage},
 		{"changes of customers", testCustomerChanges},
+		{"events of changes", testEvents},
+		{"events of nodes", testNotedEvents},
+		{"events of keys that expire", testExpiringKeys},
+		{"events of categories", testCategoryEvents},
+		{"webhooks", testWebhooks},
+		{"deliveries", testDeliveries},
 		{"pages", testPages},
 		{"rolled back operations", testRolledBack},
 		{"running nodes", testRunningNodes},

@@ -1,0 +1,129 @@
+package petcat
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// EventID numbers the events of a deployment in commit order: from 1, never reused. A reader that has
+// seen everything up to an id and then reads what is after it misses nothing.
+type EventID int64
+
+// EventType is the kind of an event. Types are never renamed; readers must expect new ones.
+type EventType string
+
+// The types of events.
+const (
+	EventQuotaWarning      EventType = "quota.warning"   // 80 % or 95 % of a day's quota is used
+	EventQuotaExhausted    EventType = "quota.exhausted" // a day's quota is used up
+	EventKeyExpiring       EventType = "key.expiring"    // 14, 3 and 1 days before
+	EventKeyCreated        EventType = "key.created"
+	EventKeyRevoked        EventType = "key.revoked"
+	EventKeyBanned         EventType = "key.banned"
+	EventPlanRequested     EventType = "plan.requested"
+	EventPlanChanged       EventType = "plan.changed"
+	EventBackupFailed      EventType = "backup.failed"
+	EventCategoriesChanged EventType = "categories.changed" // at most once a minute
+	// EventWebhookTest is only delivered to the webhook that an operator tests.
+	EventWebhookTest EventType = "webhook.test"
+)
+
+// EventTypes returns the types that a webhook can select.
+func EventTypes() []EventType {
+	return []EventType{
+		EventQuotaWarning,
+		EventQuotaExhausted,
+		EventKeyExpiring,
+		EventKeyCreated,
+		EventKeyRevoked,
+		EventKeyBanned,
+		EventPlanRequested,
+		EventPlanChanged,
+		EventBackupFailed,
+		EventCategoriesChanged,
+	}
+}
+
+// ParseEventType returns an [Error] with [CodeInvalidField] for a type that no webhook can select.
+func ParseEventType(s string) (EventType, error) {
+	if !slices.Contains(EventTypes(), EventType(s)) {
+		return "", Errorf(CodeInvalidField, "types must be among %s (got %.64q)", eventTypeNames(), s).In("types")
+	}
+	return EventType(s), nil
+}
+
+// eventTypeNames returns the types for a message.
+func eventTypeNames() string {
+	var names []string
+	for _, t := range EventTypes() {
+		names = append(names, string(t))
+	}
+	return strings.Join(names, ", ")
+}
+
+// EventRetention is the time for which events are kept.
+const EventRetention = 30 * 24 * time.Hour
+
+// Event is something that operators' programs are told.
+type Event struct {
+	ID   EventID
+	Type EventType
+	At   time.Time
+	Data string // a JSON object; never a secret
+	// Webhook is the webhook that an [EventWebhookTest] is for, 0 for other events.
+	Webhook WebhookID
+}
+
+// EventQuery selects a page of events, oldest first.
+type EventQuery struct {
+	After EventID // only higher ids
+	Limit int     // from 1 to [MaxPage]
+}
+
+// QuotaMark is a share of its daily quota that an account has used, of which operators are told.
+type QuotaMark struct {
+	Account AccountID
+	Day     int64 // index
+	Percent int64 // see [PassedMark]
+	Used    int64 // when the mark was noted
+	Limit   int64
+}
+
+// PassedMark returns the highest mark, in percent of a daily quota, that its use has passed: 80, 95,
+// 100, or 0 for none.
+func PassedMark(used, limit int64) int64 {
+	for _, percent := range []int64{100, 95, 80} {
+		if used*100 >= limit*percent {
+			return percent
+		}
+	}
+	return 0
+}
+
+// KeyWarnings returns the times before the expiry of a key at which operators are told, the last one
+// first.
+func KeyWarnings() []time.Duration {
+	const day = 24 * time.Hour
+	return []time.Duration{day, 3 * day, 14 * day}
+}
+
+// EventStore keeps events. Those of a change are written in its transaction. The methods that note
+// something may be called repeatedly and on several nodes: each event is written once.
+type EventStore interface {
+	// Events returns a page of events.
+	Events(ctx context.Context, q EventQuery) ([]Event, error)
+	// NewestEvent returns the id of the newest event, which may be deleted since, 0 if there was none.
+	NewestEvent(ctx context.Context) (EventID, error)
+	// NoteQuotaMark writes [EventQuotaWarning] or [EventQuotaExhausted], once for an account, day and mark.
+	NoteQuotaMark(ctx context.Context, m QuotaMark) error
+	// NoteExpiringKeys writes [EventKeyExpiring] for the keys that have come close to their expiry. See
+	// [KeyWarnings].
+	NoteExpiringKeys(ctx context.Context) error
+	// NoteCategoryChanges writes [EventCategoriesChanged] if categories changed since the last one, which
+	// is older than a minute.
+	NoteCategoryChanges(ctx context.Context) error
+	// NoteFailedBackup writes [EventBackupFailed] for a machine.
+	NoteFailedBackup(ctx context.Context, host string) error
+}
