@@ -1,15 +1,17 @@
-package petcat
+package petcat_test
 
 import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/petcat-api/petcat"
 )
 
 // TestWebhookNetworks: without permission, no address of the service's own network is called, in whatever
 // form a name resolves to it.
 func TestWebhookNetworks(t *testing.T) {
-	allowed := WebhookNetworks{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00:1::/32")}
+	allowed := petcat.WebhookNetworks{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00:1::/32")}
 	for address, want := range map[string]bool{
 		"93.184.215.14":      true,
 		"2606:2800:21f::1":   true,
@@ -57,42 +59,42 @@ func TestWebhookNetworks(t *testing.T) {
 			t.Errorf("%s without TLS: %v, want allowed: %t", address, err, want)
 		}
 	}
-	if WebhookNetworks(nil).Check(netip.Addr{}, false) == nil {
+	if petcat.WebhookNetworks(nil).Check(netip.Addr{}, false) == nil {
 		t.Error("no address at all is allowed")
 	}
 }
 
 // TestParseNewWebhook: a URL that events can never be sent to is refused when the webhook is made.
 func TestParseNewWebhook(t *testing.T) {
-	private := WebhookNetworks{netip.MustParsePrefix("10.0.0.0/8")}
+	private := petcat.WebhookNetworks{netip.MustParsePrefix("10.0.0.0/8")}
 	for _, c := range []struct {
 		url      string
-		networks WebhookNetworks
-		want     Code
+		networks petcat.WebhookNetworks
+		want     petcat.Code
 	}{
 		{"https://example.com/hook?token=1", nil, ""},
 		{"https://example.com:8443", nil, ""},
 		{"http://receiver.internal/", private, ""},
 		{"http://10.0.0.1:80/", private, ""},
-		{"", nil, CodeMissingField},
-		{"example.com", nil, CodeInvalidField},
-		{"https://", nil, CodeInvalidField},
-		{"https:///path", nil, CodeInvalidField},
-		{"ftp://example.com/", nil, CodeInvalidField},
-		{"http://example.com/", nil, CodeInvalidField},
-		{"http://93.184.215.14/", private, CodeInvalidField},
-		{"https://127.0.0.1/", private, CodeInvalidField},
-		{"https://[::ffff:127.0.0.1]/", nil, CodeInvalidField},
-		{"https://ada:secret@example.com/", nil, CodeInvalidField},
-		{"https://example.com/#part", nil, CodeInvalidField},
-		{"https://example.com/a b", nil, CodeInvalidField},
-		{"https://exämple.com/", nil, CodeInvalidField},
+		{"", nil, petcat.CodeMissingField},
+		{"example.com", nil, petcat.CodeInvalidField},
+		{"https://", nil, petcat.CodeInvalidField},
+		{"https:///path", nil, petcat.CodeInvalidField},
+		{"ftp://example.com/", nil, petcat.CodeInvalidField},
+		{"http://example.com/", nil, petcat.CodeInvalidField},
+		{"http://93.184.215.14/", private, petcat.CodeInvalidField},
+		{"https://127.0.0.1/", private, petcat.CodeInvalidField},
+		{"https://[::ffff:127.0.0.1]/", nil, petcat.CodeInvalidField},
+		{"https://ada:secret@example.com/", nil, petcat.CodeInvalidField},
+		{"https://example.com/#part", nil, petcat.CodeInvalidField},
+		{"https://example.com/a b", nil, petcat.CodeInvalidField},
+		{"https://exämple.com/", nil, petcat.CodeInvalidField},
 	} {
-		if _, err := ParseNewWebhook(c.url, nil, c.networks); CodeOf(err) != c.want {
+		if _, err := petcat.ParseNewWebhook(c.url, nil, c.networks); petcat.CodeOf(err) != c.want {
 			t.Errorf("%s: %v, want %q", c.url, err, c.want)
 		}
 	}
-	if _, err := ParseNewWebhook("https://example.com/", []string{"key.lost"}, nil); CodeOf(err) != CodeInvalidField {
+	if _, err := petcat.ParseNewWebhook("https://example.com/", []string{"key.lost"}, nil); petcat.CodeOf(err) != petcat.CodeInvalidField {
 		t.Errorf("an unknown type: %v", err)
 	}
 }
@@ -101,29 +103,29 @@ func TestParseNewWebhook(t *testing.T) {
 // the last attempt the webhook is disabled, after 410 at once.
 func TestWebhookAfter(t *testing.T) {
 	now := time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
-	w := Webhook{Cursor: 6}
+	w := petcat.Webhook{Cursor: 6}
 	want := []time.Duration{
 		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 24 * time.Hour,
 	}
 	for i, pause := range want {
-		w = w.After(Delivery{Event: 7, Attempt: w.Attempts + 1, At: now, Status: 500})
+		w = w.After(petcat.Delivery{Event: 7, Attempt: w.Attempts + 1, At: now, Status: 500})
 		next := now.Add(pause)
 		if w.Attempts != i+1 || w.Cursor != 6 || w.Due(7, next.Add(-1)) || !w.Due(7, next) {
 			t.Errorf("after %d attempts: %+v, want the next one after %s", i+1, w, pause)
 		}
 		now = next
 	}
-	if delivered := w.After(Delivery{Event: 7, Status: 204}); delivered.Attempts != 0 || delivered.Due(7, now) {
+	if delivered := w.After(petcat.Delivery{Event: 7, Status: 204}); delivered.Attempts != 0 || delivered.Due(7, now) {
 		t.Errorf("delivered: %+v", delivered)
 	}
-	for name, lost := range map[string]Webhook{
-		"after the last attempt": w.After(Delivery{Event: 7, Attempt: w.Attempts + 1, At: now}),
-		"after 410":              Webhook{}.After(Delivery{Event: 7, Attempt: 1, At: now, Status: 410}),
+	for name, lost := range map[string]petcat.Webhook{
+		"after the last attempt": w.After(petcat.Delivery{Event: 7, Attempt: w.Attempts + 1, At: now}),
+		"after 410":              petcat.Webhook{}.After(petcat.Delivery{Event: 7, Attempt: 1, At: now, Status: 410}),
 	} {
 		if lost.State() != "disabled" || lost.Failure == "" || lost.Due(7, now) {
 			t.Errorf("%s: %+v, want it disabled", name, lost)
 		}
-		again := EnableWebhook.Apply(lost, now)
+		again := petcat.EnableWebhook.Apply(lost, now)
 		if again.State() != "enabled" || again.Failure != "" || !again.Due(7, now) {
 			t.Errorf("%s, enabled again: %+v", name, again)
 		}
@@ -132,14 +134,14 @@ func TestWebhookAfter(t *testing.T) {
 
 // TestWants: a webhook gets the types that it selects, all if it selects none, and its own tests.
 func TestWants(t *testing.T) {
-	some, every := Webhook{ID: 1, Types: []EventType{EventKeyBanned}}, Webhook{ID: 2}
+	some, every := petcat.Webhook{ID: 1, Types: []petcat.EventType{petcat.EventKeyBanned}}, petcat.Webhook{ID: 2}
 	for _, c := range []struct {
-		event       Event
+		event       petcat.Event
 		some, every bool
 	}{
-		{Event{Type: EventKeyBanned}, true, true},
-		{Event{Type: EventKeyCreated}, false, true},
-		{Event{Type: EventWebhookTest, Webhook: 1}, true, false},
+		{petcat.Event{Type: petcat.EventKeyBanned}, true, true},
+		{petcat.Event{Type: petcat.EventKeyCreated}, false, true},
+		{petcat.Event{Type: petcat.EventWebhookTest, Webhook: 1}, true, false},
 	} {
 		if some.Wants(c.event) != c.some || every.Wants(c.event) != c.every {
 			t.Errorf("%+v: %t, %t", c.event, some.Wants(c.event), every.Wants(c.event))
@@ -152,9 +154,9 @@ func TestPassedMark(t *testing.T) {
 	for _, c := range []struct{ used, limit, want int64 }{
 		{799, 1_000, 0}, {800, 1_000, 80}, {949, 1_000, 80}, {950, 1_000, 95}, {999, 1_000, 95}, {1_000, 1_000, 100},
 		{1_200, 1_000, 100}, {7, 10, 0}, {8, 10, 80}, {9, 10, 80}, {10, 10, 100}, {0, 1, 0}, {1, 1, 100},
-		{MaxQuota - 1, MaxQuota, 95}, {MaxQuota, MaxQuota, 100},
+		{petcat.MaxQuota - 1, petcat.MaxQuota, 95}, {petcat.MaxQuota, petcat.MaxQuota, 100},
 	} {
-		if got := PassedMark(c.used, c.limit); got != c.want {
+		if got := petcat.PassedMark(c.used, c.limit); got != c.want {
 			t.Errorf("%d of %d: %d, want %d", c.used, c.limit, got, c.want)
 		}
 	}

@@ -102,7 +102,7 @@ func TestRootAndSDKLinkOnlyStandardLibrary(t *testing.T) {
 func floors() [][]string {
 	return [][]string{
 		{"clientnet", "clock", "config", "datadir", "logging", "metrics", "representation", "schema", "tracing", "web"},
-		{"catalog", "groupcommit", "keyring", "usage"},
+		{"catalog", "events", "groupcommit", "keyring", "usage"},
 		{"ratelimit", "store"},
 		{"pages", "postgres", "sqlite"},
 		{"backup", "console", "httpapi", "importer", "management", "portal", "reference"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clock"
+	"github.com/petcat-api/petcat/internal/store"
 )
 
 const (
@@ -35,8 +36,8 @@ type SharedTexts interface {
 // Database is the database that a [Schedule] backs up.
 type Database interface {
 	Source
-	// Alone calls fn unless another node is in Alone.
-	Alone(ctx context.Context, fn func(context.Context) error) error
+	// Alone calls fn unless another node is in Alone with the same job.
+	Alone(ctx context.Context, j store.Job, fn func(context.Context) error) error
 }
 
 // Made is a scheduled backup after its verification and the command.
@@ -73,6 +74,7 @@ type Schedule struct {
 	Version     string             // of petcat
 	Clock       clock.Clock
 	Logger      *slog.Logger
+	Failed      func(context.Context) // called after each failure
 
 	Failures atomic.Int64 // of this node
 	Damaged  atomic.Int64 // of Failures: those in which verification found faults
@@ -96,13 +98,14 @@ func (s *Schedule) Check(ctx context.Context) {
 	s.wait = min(checkEvery, s.Every)
 	due, err := s.untilDue(ctx)
 	if err == nil && due <= 0 {
-		err = s.Database.Alone(ctx, s.make)
+		err = s.Database.Alone(ctx, store.BackupJob, s.make)
 	} else if err == nil {
 		s.wait = min(s.wait, due)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.wait = min(retryAfter, s.Every)
 		s.Failures.Add(1)
+		s.Failed(ctx)
 		s.Logger.ErrorContext(ctx,
 			"scheduled backup failed; older backups are kept",
 			"folder", s.Folder, "retry_in", s.wait.String(), "error", err)

@@ -43,6 +43,7 @@ func newSchedule(t *testing.T, s stored) *schedule {
 		Version:     "test",
 		Clock:       c,
 		Logger:      slog.New(slog.DiscardHandler),
+		Failed:      func(context.Context) {},
 	}}
 }
 
@@ -110,7 +111,7 @@ func TestSchedule(t *testing.T) {
 // busy is a database of which another node is making a backup.
 type busy struct{ Database }
 
-func (busy) Alone(context.Context, func(context.Context) error) error { return nil }
+func (busy) Alone(context.Context, store.Job, func(context.Context) error) error { return nil }
 
 // faulty is a database with faulty copies.
 type faulty struct{ Database }
@@ -214,8 +215,8 @@ func TestOneNodeAtATime(t *testing.T) {
 	a, b := openPostgres(t, url+"&pool_max_conns=3"), openPostgres(t, url)
 	observer := pgtest.Connect(t, url)
 	failed, ran := errors.New("failed"), 0
-	err := a.Alone(t.Context(), func(ctx context.Context) error {
-		other := b.Alone(ctx, func(context.Context) error { ran++; return nil })
+	err := a.Alone(t.Context(), store.BackupJob, func(ctx context.Context) error {
+		other := b.Alone(ctx, store.BackupJob, func(context.Context) error { ran++; return nil })
 		var snapshots int
 		const query = `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'petcat' AND backend_xmin IS NOT NULL`
@@ -229,7 +230,7 @@ func TestOneNodeAtATime(t *testing.T) {
 	if ran > 0 || !errors.Is(err, failed) {
 		t.Errorf("another node ran %d times; got %v", ran, err)
 	}
-	if err := b.Alone(t.Context(), func(context.Context) error { ran++; return nil }); ran != 1 || err != nil {
+	if err := b.Alone(t.Context(), store.BackupJob, func(context.Context) error { ran++; return nil }); ran != 1 || err != nil {
 		t.Errorf("after the other node: ran %d times, got %v", ran, err)
 	}
 }

@@ -179,26 +179,23 @@ func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) 
 // Integrity finds nothing: PostgreSQL has its own checksums and constraints.
 func (s *DB) Integrity(context.Context) (findings []string, err error) { return nil, nil }
 
-// backupLock is the key of the advisory lock of the node that makes a scheduled backup.
-const backupLock = migrationLock + 1
-
-// Alone runs fn unless another node is running Alone. The lock belongs to a transaction, because a
+// Alone runs fn unless another node is running Alone for the same job. The lock belongs to a transaction, because a
 // pooler does not keep sessions. If the connection with the lock is lost, another node may run Alone:
 // the context of fn ends, and Alone returns an error.
-func (s *DB) Alone(ctx context.Context, fn func(context.Context) error) error {
+func (s *DB) Alone(ctx context.Context, j store.Job, fn func(context.Context) error) error {
 	var failed error // of fn
 	// A snapshot would keep the server from removing dead rows until fn ends. The extended protocol
 	// would keep the snapshot of the last statement.
 	err := s.longRead(ctx, pgx.ReadCommitted, func(tx pgx.Tx) error {
 		var locked bool
-		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, pgx.QueryExecModeSimpleProtocol, int64(backupLock)).Scan(&locked)
+		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock($1)`, pgx.QueryExecModeSimpleProtocol, migrationLock+int64(j)).Scan(&locked)
 		if err != nil || !locked {
 			return err
 		}
 		failed = whileConnected(ctx, tx.Conn(), fn)
 		return nil
 	})
-	return cmp.Or(translate(err, "lock the scheduled backups"), failed)
+	return cmp.Or(translate(err, "lock a job of one node"), failed)
 }
 
 // whileConnected runs fn while a connection is idle. If the connection is lost, it ends the context of
@@ -232,6 +229,6 @@ func whileConnected(ctx context.Context, c *pgx.Conn, fn func(context.Context) e
 
 func errLockLost(cause error) error {
 	e := petcat.Errorf(petcat.CodeServiceUnavailable,
-		"the connection that locks the scheduled backups was lost, so another node may be making one; this backup failed")
+		"the connection with the lock of a scheduled backup, or of webhooks, was lost, so another node may do the same; this node stopped")
 	return e.WithCause(cause)
 }

@@ -502,7 +502,7 @@ func TestStopWhileServerHangs(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = s.Alone(ctx, func(context.Context) error { // only a hang matters
+		_ = s.Alone(ctx, store.BackupJob, func(context.Context) error { // only a hang matters
 			network.fail(func([]byte) fate { return hangs })
 			stop()
 			return nil
@@ -536,11 +536,11 @@ func TestLostBackupLock(t *testing.T) {
 			s, other := openAt(t, url, Options{}), openAt(t, url, Options{})
 			defer closeNow(t, s)
 			defer closeNow(t, other)
-			err := s.Alone(t.Context(), func(ctx context.Context) error {
+			err := s.Alone(t.Context(), store.BackupJob, func(ctx context.Context) error {
 				breakAll(t, url)
 				eventually(t, "the backup of another node", func() error {
 					begun := false
-					err := other.Alone(t.Context(), func(context.Context) error { begun = true; return nil })
+					err := other.Alone(t.Context(), store.BackupJob, func(context.Context) error { begun = true; return nil })
 					if err == nil && !begun {
 						err = errors.New("the lock is not free")
 					}
@@ -548,7 +548,7 @@ func TestLostBackupLock(t *testing.T) {
 				})
 				return wait(ctx)
 			})
-			lost := err != nil && strings.Contains(err.Error(), "locks the scheduled backups was lost")
+			lost := err != nil && strings.Contains(err.Error(), "connection with the lock of a scheduled backup")
 			if !lost || petcat.CodeOf(err) != petcat.CodeServiceUnavailable {
 				t.Errorf("got %v", err)
 			}

@@ -49,6 +49,9 @@ type Options struct {
 	Banned  func(petcat.Ban)
 	SaveBan func(ctx context.Context, b petcat.Ban) error
 	Logger  *slog.Logger
+	// NearQuota, if not nil, is called with each request of an account that has used 80 % of its daily quota or
+	// more. It must not block.
+	NearQuota func(account petcat.AccountID, day, used, limit int64)
 	// Observe, if not nil, is called with the size and duration of each call of Counters.
 	Observe func(requests int, took time.Duration)
 }
@@ -69,6 +72,9 @@ type Limiter struct {
 
 // New starts a limiter. Close stops it.
 func New(o Options) *Limiter {
+	if o.NearQuota == nil {
+		o.NearQuota = func(petcat.AccountID, int64, int64, int64) {}
+	}
 	c := &sharedClock{own: o.Clock}
 	l := &Limiter{options: o, clock: c, memory: newMemory(o, c), bans: newBans(o, c)}
 	if o.Counters != nil {
@@ -106,6 +112,9 @@ func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	u, err := l.count(ctx, petcat.QuotaCharge{Account: c.Account, Quota: c.Quota})
 	if err != nil {
 		return Decision{}, err
+	}
+	if 5*u.DayUsed >= 4*u.Quota.PerDay {
+		l.options.NearQuota(c.Account, dayOf(u.Now), u.DayUsed, u.Quota.PerDay)
 	}
 	if u.Allowed {
 		return u.Decide(Allowed, c.Key), nil

@@ -264,4 +264,6 @@ func integrity(c store.Conn) (findings []string, err error) {
 }
 
 // Alone runs fn. No other node uses the data.
-func (s *DB) Alone(ctx context.Context, fn func(context.Context) error) error { return fn(ctx) }
+func (s *DB) Alone(ctx context.Context, _ store.Job, fn func(context.Context) error) error {
+	return fn(ctx)
+}

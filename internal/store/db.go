@@ -48,10 +48,19 @@ type Database interface {
 	Integrity(ctx context.Context) (findings []string, err error)
 	// Backup copies all tables into an empty file, in one snapshot, during concurrent writes.
 	Backup(ctx context.Context, to Copy) error
-	// Alone calls fn unless another node is in Alone.
-	Alone(ctx context.Context, fn func(context.Context) error) error
+	// Alone calls fn unless another node is in Alone with the same job.
+	Alone(ctx context.Context, j Job, fn func(context.Context) error) error
 	Close() error
 }
+
+// Job is something that only one node does at a time.
+type Job int64
+
+// The jobs. Their numbers stay, because nodes of two versions run together.
+const (
+	BackupJob  Job = 1 // a scheduled backup
+	WebhookJob Job = 2 // sending events to webhooks
+)
 
 // Work describes a transaction.
 type Work struct {
