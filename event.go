@@ -11,6 +11,16 @@ import (
 // seen everything up to an id and then reads what is after it misses nothing.
 type EventID int64
 
+// ParseEventID parses the id of an event, or 0, which is before all. It returns an [Error] with
+// [CodeInvalidField].
+func ParseEventID(s string) (EventID, error) {
+	n, isNumber := ParseNumber(s)
+	if !isNumber {
+		return 0, Errorf(CodeInvalidField, "the id of an event is a number such as 17, without leading zeros").In("after")
+	}
+	return EventID(n), nil
+}
+
 // EventType is the kind of an event. Types are never renamed; readers must expect new ones.
 type EventType string
 

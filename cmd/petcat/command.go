@@ -100,7 +100,7 @@ func parent(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 
 // arguments checks the arguments of a command against the names in its Use. A name in brackets is
 // optional. KEY_ID must be the id of a key, PET_ID of a pet,
-// REQUEST_ID of a plan request, and ID of a category.
+// REQUEST_ID of a plan request, WEBHOOK_ID of a webhook, and ID of a category.
 func arguments(cmd *cobra.Command, args []string) error {
 	use, _, _ := strings.Cut(cmd.Use, " --")
 	names := strings.Fields(use)[1:]
@@ -121,6 +121,9 @@ func arguments(cmd *cobra.Command, args []string) error {
 		return err
 	case len(args) > 0 && names[0] == "REQUEST_ID":
 		_, err := parseRequestID(args[0])
+		return err
+	case len(args) > 0 && names[0] == "WEBHOOK_ID":
+		_, err := parseWebhookID(args[0])
 		return err
 	case len(args) > 0 && names[0] == "ID":
 		_, err := parseCategoryID(args[0])

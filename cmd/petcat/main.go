@@ -179,6 +179,8 @@ func (p *program) groups() []group {
 			p.auditCommand(),
 			p.planCommand(),
 			p.planRequestCommand(),
+			p.eventCommand(),
+			p.webhookCommand(),
 		}},
 		{"Keep and move the data:", []*cobra.Command{
 			p.backupCommand(),

@@ -62,6 +62,8 @@ type Settings struct {
 	MaxCategoriesSize int64
 	// UsageDetail makes the node count usage by key and operation, too.
 	UsageDetail bool
+	// WebhookAllow are the networks of receivers of events that are not on the Internet.
+	WebhookAllow []netip.Prefix
 	// ShutdownTimeout is the time for requests in flight to finish.
 	ShutdownTimeout time.Duration
 	// BackupEvery is the interval between scheduled backups; 0 disables them.

@@ -262,6 +262,15 @@ func serviceSettings(s *Settings) []Setting {
 			must:    trueOrFalse,
 		},
 		{
+			Flag:      "webhook-allow",
+			Env:       "PETCAT_WEBHOOK_ALLOW",
+			WhenEmpty: "none",
+			Usage:     "send events also to receivers in these `networks`, such as 10.1.0.0/16, and to them without TLS",
+			More:      "Receivers at other addresses must be on the Internet, with https.",
+			set:       into(&s.WebhookAllow, listOf(petcat.ParseNetwork)),
+			must:      "networks or addresses separated by commas, such as 10.1.0.0/16,::1",
+		},
+		{
 			Flag:    "shutdown-timeout",
 			Env:     "PETCAT_SHUTDOWN_TIMEOUT",
 			Default: "20s",

@@ -10,8 +10,8 @@ import (
 	"github.com/petcat-api/petcat/internal/management"
 )
 
-// stage creates an account with a key, a pending plan request and a category, a node, an operator, and
-// the token old.
+// stage creates an account with a key, a pending plan request and a category, a node, an operator, the
+// token old, and a webhook.
 func (s *service) stage() {
 	s.t.Helper()
 	s.acme(`{}`)
@@ -20,6 +20,7 @@ func (s *service) stage() {
 	s.addOperator()
 	s.newToken("old", petcat.RoleViewer)
 	s.stageCategory()
+	s.stageWebhook()
 }
 
 // audited returns the number of audit entries.
@@ -41,6 +42,7 @@ func inStage(path string) string {
 		"{pet}", "1",
 		"{operator}", "ada",
 		"{token}", "old",
+		"{webhook}", "1",
 	).Replace(path)
 }
 
@@ -61,6 +63,11 @@ func posts() map[string]string {
 		"/operators":                   `{"name":"bob","role":"admin"}`,
 		"/tokens":                      `{"name":"deploy","role":"admin","expires_at":"2028-01-01T00:00:00Z"}`,
 		"/tokens/{token}/revoke":       "",
+		"/webhooks":                    `{"url":"https://example.com/hook","types":["key.banned"]}`,
+		"/webhooks/{webhook}/rotate":   `{"overlap":"1h"}`,
+		"/webhooks/{webhook}/test":     "",
+		"/webhooks/{webhook}/enable":   "",
+		"/webhooks/{webhook}/disable":  "",
 		"/log-level":                   `{"level":"debug","for":"30m"}`,
 		"/nodes/{label}/drain":         "",
 		"/nodes/{label}/resume":        "",
@@ -101,8 +108,11 @@ func testRepeatedPost(t *testing.T, path, body string) {
 	again := s.want(first.status, "POST", path, body, "Idempotency-Key", "k1")
 	want := decode[map[string]any](t, first)
 	delete(want, "key")
-	delete(want, "url")
 	delete(want, "token")
+	delete(want, "secret")
+	if strings.HasSuffix(path, "/links") {
+		delete(want, "url")
+	}
 	wantEqual(t, "the repeated response", want, decode[map[string]any](t, again))
 	wantEqual(t, "Idempotent-Replayed", "true", again.header.Get("Idempotent-Replayed"))
 	wantEqual(t, "Location", first.header.Get("Location"), again.header.Get("Location"))

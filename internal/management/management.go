@@ -25,6 +25,8 @@ type Options struct {
 	Backups func(context.Context) ([]any, error)
 	// CustomerLink returns a link to the customer's page; nil if that page is off.
 	CustomerLink func(petcat.Secret) string
+	// Webhooks are the networks of receivers that are not on the Internet. Optional.
+	Webhooks petcat.WebhookNetworks
 	// Door checks the tokens.
 	Door *ratelimit.Door[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is used. Optional.
@@ -39,6 +41,7 @@ type Store interface {
 	AuditStore
 	BanStore
 	CategoryStore
+	EventStore
 	KeyStore
 	LinkStore
 	LogLevelStore
@@ -47,6 +50,7 @@ type Store interface {
 	PlanRequestStore
 	TokenStore
 	UsageStore
+	WebhookStore
 }
 
 // API is the handler. Use [New].

@@ -70,6 +70,16 @@ func (a *API) routes() []route {
 		{method: "POST", path: "/tokens", handle: a.createToken, changes: true},
 		{method: "POST", path: "/tokens/{token}/revoke", handle: a.revokeToken, changes: true},
 
+		{method: "GET", path: "/events", handle: a.listEvents},
+		{method: "GET", path: "/webhooks", handle: a.listWebhooks},
+		{method: "POST", path: "/webhooks", handle: a.createWebhook, changes: true},
+		{method: "GET", path: "/webhooks/{webhook}", handle: a.getWebhook},
+		{method: "DELETE", path: "/webhooks/{webhook}", handle: a.deleteWebhook, changes: true},
+		{method: "POST", path: "/webhooks/{webhook}/rotate", handle: a.rotateWebhook, changes: true},
+		{method: "POST", path: "/webhooks/{webhook}/test", handle: a.testWebhook, changes: true},
+		{method: "POST", path: "/webhooks/{webhook}/enable", handle: a.enableWebhook, changes: true},
+		{method: "POST", path: "/webhooks/{webhook}/disable", handle: a.disableWebhook, changes: true},
+
 		{method: "GET", path: "/nodes", handle: a.listNodes},
 		{method: "POST", path: "/nodes/{label}/drain", handle: a.drainNode, changes: true},
 		{method: "POST", path: "/nodes/{label}/resume", handle: a.resumeNode, changes: true},

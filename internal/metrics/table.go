@@ -26,6 +26,7 @@ func Table() []Metric {
 		storeMetrics(),
 		memoryMetrics(),
 		backupMetrics(),
+		webhookMetrics(),
 		processMetrics(),
 	)
 }
@@ -224,6 +225,24 @@ func backupMetrics() []Metric {
 		{
 			Name: "petcat_backup_damaged_total",
 			Help: "Scheduled backups of this node in which verification found faults.",
+		},
+	}
+}
+
+// webhookMetrics describe the deliveries of events.
+func webhookMetrics() []Metric {
+	return []Metric{
+		{
+			Name: "petcat_webhook_deliveries_total",
+			Help: "Events that this node delivered to webhooks.",
+		},
+		{
+			Name: "petcat_webhook_failures_total",
+			Help: "Failed attempts of this node to deliver an event.",
+		},
+		{
+			Name: "petcat_webhooks_disabled",
+			Help: "Webhooks that petcat disabled: the receiver answered 410 or failed for 42 hours, or a backup was restored.",
 		},
 	}
 }

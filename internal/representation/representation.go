@@ -100,6 +100,12 @@ func Of(value any, now time.Time) any {
 		return Rejection(v)
 	case petcat.AccountUsage:
 		return AccountUsage(v)
+	case petcat.Event:
+		return Event(v)
+	case petcat.Webhook:
+		return Webhook(v)
+	case petcat.Delivery:
+		return Delivery(v)
 	case petcat.AuditEntry:
 		return AuditEntry(v)
 	default:
@@ -189,6 +195,42 @@ func Ban(b petcat.Ban, now time.Time) Record {
 		{"state", b.State(now)}, {"level", b.Level}, {"early_retries", b.EarlyRetries},
 		{"started_at", b.StartedAt}, {"ends_at", b.End()},
 		{"lifted_at", b.LiftedAt}, {"lifted_by", OrNull(b.LiftedBy)},
+	}
+}
+
+// Event returns the record of an event, as webhooks get it.
+func Event(e petcat.Event) Record {
+	return Record{
+		{"id", int64(e.ID)},
+		{"type", e.Type},
+		{"timestamp", e.At},
+		{"data", jsontext.Value(e.Data)},
+	}
+}
+
+// Webhook returns the record of a webhook, without its secrets.
+func Webhook(w petcat.Webhook) Record {
+	types, text := []petcat.EventType{}, "all"
+	if len(w.Types) > 0 {
+		types, text = w.Types, strings.Trim(fmt.Sprint(w.Types), "[]")
+	}
+	next := w.NextAt
+	if w.State() != "failing" {
+		next = time.Time{}
+	}
+	return Record{
+		{"id", int64(w.ID)}, {"url", w.URL}, {"types", Shown{types, text}}, {"state", w.State()},
+		{"failure", OrNull(w.Failure)}, {"last_event", int64(w.Cursor)},
+		{"attempts", w.Attempts}, {"next_attempt_at", next},
+		{"created_at", w.CreatedAt}, {"disabled_at", w.DisabledAt}, {"overlap_ends_at", w.OverlapEnds},
+	}
+}
+
+// Delivery returns the record of an attempt to deliver an event.
+func Delivery(d petcat.Delivery) Record {
+	return Record{
+		{"event", int64(d.Event)}, {"type", d.Type}, {"attempt", d.Attempt}, {"at", d.At},
+		{"status", OrNull(d.Status)}, {"answer", d.Answer},
 	}
 }
 

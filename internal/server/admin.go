@@ -101,6 +101,7 @@ func (p *parts) management() http.Handler {
 		Holdings:       p.data.list.Holdings,
 		Backups:        p.backups,
 		CustomerLink:   p.customerLink(),
+		Webhooks:       p.Settings.WebhookAllow,
 		Door:           p.doors.operatorTokens,
 		TrustedProxies: p.proxies,
 		Clock:          p.Clock,

@@ -98,6 +98,7 @@ func (b base) scheduleBackups(d *data) error {
 		Version:     b.Version,
 		Clock:       b.Clock,
 		Logger:      b.Log.Logger,
+		Failed:      func(ctx context.Context) { b.backupFailed(ctx, d.store, host) },
 	}
 	b.lifetime.repeat(s.UntilCheck, s.Check)
 	b.metrics.Read("petcat_backup_interval_seconds", s.Every.Seconds)

@@ -108,6 +108,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 		return nil, err
 	}
 	b.maintain(ctx, data.store)
+	b.tell(data)
 	b.checkHealth(ctx, &checks{
 		clock:   b.Clock,
 		db:      data.db,

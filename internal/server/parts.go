@@ -98,14 +98,15 @@ const sweepInterval = 10 * time.Minute
 // database.
 func (b base) limitRequests(d *data) *ratelimit.Limiter {
 	limiter := ratelimit.New(ratelimit.Options{
-		Clock:    b.Clock,
-		Logger:   b.Log.Logger,
-		Counters: d.counters,
-		DayUsed:  d.store.DayUsed,
-		Observe:  b.metrics.Charge,
-		BanMode:  b.Settings.Bans,
-		SaveBan:  d.store.SaveBan,
-		Banned:   b.banned,
+		Clock:     b.Clock,
+		Logger:    b.Log.Logger,
+		Counters:  d.counters,
+		DayUsed:   d.store.DayUsed,
+		NearQuota: b.noteQuotas(d.store).Note,
+		Observe:   b.metrics.Charge,
+		BanMode:   b.Settings.Bans,
+		SaveBan:   d.store.SaveBan,
+		Banned:    b.banned,
 	})
 	b.lifetime.every(sweepInterval, func(context.Context) { limiter.Sweep() })
 	b.lifetime.onClose(func(context.Context) error {

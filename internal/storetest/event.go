@@ -121,7 +121,7 @@ func testExpiringKeys(t *testing.T, open Open) {
 		`"hint":"` + long.Hint + `","key":"key_1","label":"key 1"}`
 	wantEqual(t, "events", []string{line, line, line}, f.eventLines(t)[before:])
 	later := f.now().Add(2 * time.Hour)
-	edit := must(petcat.ParseKeyEdit(nil, &later))
+	edit := must(petcat.ParseKeyEdit(nil, &later, nil))
 	must(f.EditKey(t.Context(), petcat.By(operator), long.ID, edit))
 	told(4)
 }

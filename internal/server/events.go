@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/internal/events"
+	"github.com/petcat-api/petcat/internal/representation"
+	"github.com/petcat-api/petcat/internal/store"
+)
+
+const (
+	// eventInterval is the interval at which a node looks for events to send, and writes those of
+	// accounts close to their quotas.
+	eventInterval = time.Second
+	// noticeInterval is the interval at which a node looks for keys that expire soon, and for changes of
+	// categories.
+	noticeInterval = time.Minute
+)
+
+// noteQuotas starts to write the events of accounts close to their quotas.
+func (b base) noteQuotas(s *store.Store) *events.Marks {
+	marks := events.NewMarks(s)
+	flush := func(ctx context.Context) {
+		if err := marks.Flush(ctx); err != nil && ctx.Err() == nil {
+			b.Log.WarnContext(ctx, "writing quota events failed; retrying in a second", "error", err)
+		}
+	}
+	b.lifetime.every(eventInterval, flush)
+	b.lifetime.every(noticeInterval, func(context.Context) {
+		yesterday := b.Clock.Read().Time().AddDate(0, 0, -1) // nodes' clocks differ
+		marks.Forget(petcat.Day.Index(yesterday.Unix()))
+	})
+	b.lifetime.onClose(func(ctx context.Context) error {
+		flush(ctx)
+		return nil
+	})
+	return marks
+}
+
+// tell starts to write the events that nobody's change causes, and to send events to webhooks.
+func (b base) tell(d *data) {
+	sender := events.NewSender(events.Options{
+		Store:    d.store,
+		Networks: b.Settings.WebhookAllow,
+		Dataset:  d.store.Dataset(),
+		Body:     func(e petcat.Event) ([]byte, error) { return json.Marshal(representation.Event(e)) },
+		Alone: func(ctx context.Context, fn func(context.Context) error) error {
+			return d.db.Alone(ctx, store.WebhookJob, fn)
+		},
+		Clock:  b.Clock,
+		Logger: b.Log.Logger,
+	})
+	b.lifetime.every(eventInterval, sender.Check)
+	b.lifetime.onClose(func(context.Context) error {
+		sender.Close()
+		return nil
+	})
+	for _, note := range []func(context.Context) error{d.store.NoteExpiringKeys, d.store.NoteCategoryChanges} {
+		b.lifetime.every(noticeInterval, func(ctx context.Context) {
+			if err := note(ctx); err != nil && ctx.Err() == nil {
+				b.Log.WarnContext(ctx, "writing events failed; retrying in a minute", "error", err)
+			}
+		})
+	}
+	b.metrics.Read("petcat_webhook_deliveries_total", func() float64 { return float64(sender.Delivered.Load()) })
+	b.metrics.Read("petcat_webhook_failures_total", func() float64 { return float64(sender.Failed.Load()) })
+	b.metrics.Read("petcat_webhooks_disabled", func() float64 { return float64(sender.Disabled.Load()) })
+}
+
+// backupFailed writes the event of a failed backup.
+func (b base) backupFailed(ctx context.Context, s *store.Store, host string) {
+	if err := s.NoteFailedBackup(ctx, host); err != nil && ctx.Err() == nil {
+		b.Log.WarnContext(ctx, "writing the event of the failed backup failed", "error", err)
+	}
+}
