@@ -57,7 +57,9 @@ type Options struct {
 	LastBackup func(context.Context) (any, error)
 	// CustomerLink returns a link to the customer's page; nil if that page is off.
 	CustomerLink func(petcat.Secret) string
-	URL          string // of the console in browsers, without a trailing slash
+	// WebhookNetworks are the networks of receivers that are not on the Internet.
+	WebhookNetworks petcat.WebhookNetworks
+	URL             string // of the console in browsers, without a trailing slash
 	// OwnName reports whether a host, in lower case and without a port, is a name of this
 	// console. Other names may resolve to its address, too (DNS rebinding).
 	OwnName func(host string) bool
@@ -150,6 +152,10 @@ func notices() map[string]string {
 		"categories pet":                 "The pet was deleted.",
 		"requests approved":              "The request was approved. The plan applies within a second.",
 		"requests declined":              "The request was declined.",
+		"webhooks/{webhook} tested":      "The test is on its way. Reload the page in a moment to see the answer.",
+		"webhooks/{webhook} enabled":     "The webhook was enabled.",
+		"webhooks/{webhook} disabled":    "The webhook was disabled.",
+		"webhooks deleted":               "The webhook was deleted.",
 		"nodes drained":                  "The node is being drained. Within seconds, its /readyz returns 503.",
 		"nodes resumed":                  "The node is being resumed. Within seconds, its /readyz returns 200.",
 		"settings level":                 "The log level was set. All nodes apply it within seconds.",

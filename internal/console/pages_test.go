@@ -526,6 +526,12 @@ func TestOnce(t *testing.T) {
 		{"operators/cleo/remove", nil, done, "operators"},
 		{"tokens", []string{"token", "ci1", "token_role", "viewer"}, shown, "operators"},
 		{"tokens/ci1/revoke", nil, done, "operators"},
+		{"webhooks", []string{"url", "https://example.com/"}, shown, "webhooks"},
+		{"webhooks/1/rotate", []string{"overlap", "1h"}, shown, "webhooks"},
+		{"webhooks/1/test", nil, done, "webhooks/1"},
+		{"webhooks/1/disable", nil, done, "webhooks/1"},
+		{"webhooks/1/enable", nil, done, "webhooks/1"},
+		{"webhooks/1/delete", nil, done, "webhooks"},
 		{"log-level", []string{"level", "debug", "for", "1h"}, done, "settings"},
 		{"log-level/reset", nil, done, "settings"},
 		{"nodes/web-1/drain", nil, done, "nodes"},
@@ -709,6 +715,40 @@ func TestTokens(t *testing.T) {
 	b.Get("operators?done=revoked").Want(http.StatusOK, "The token was revoked.", "badge revoked").Lacks("tokens/billing/revoke")
 	b.Post("tokens/billing/revoke").Want(http.StatusNotFound)
 	s.viewer().Get("operators").Want(http.StatusOK, "billing").Lacks("New token", "Revoke…")
+}
+
+// TestWebhooks: an admin creates a webhook, whose secret is shown once, and sees how the receiver answers.
+func TestWebhooks(t *testing.T) {
+	s := start(t)
+	b := s.admin()
+	b.Get("webhooks").Want(http.StatusOK, "There are no webhooks.", `<details class="create">`)
+	p := b.Post("webhooks", "url", "https://example.com/hook?t=1", "types", "key.banned, quota.warning").
+		Want(http.StatusOK, "is shown once", "whsec_")
+	if p.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("the secret may be stored: %v", p.Header)
+	}
+	s.WantAudited("operator ada", "webhook.create", "webhook 1")
+	b.Get("webhooks").Want(http.StatusOK, "example.com", "badge enabled", "key.banned quota.warning").Lacks("whsec_")
+	b.Get("webhooks/1").Want(http.StatusOK, "Nothing was sent yet.", "https://example.com/hook?t=1").Lacks("whsec_")
+	w, err := s.Store.FindWebhook(t.Context(), 1)
+	pagetest.Must(t, err)
+	d := petcat.Delivery{Event: 7, Type: "key.banned", Attempt: 1, At: pagetest.Noon, Status: 500, Answer: "out of order"}
+	_, err = s.Store.SaveDelivery(t.Context(), w, w.After(d), &d)
+	pagetest.Must(t, err)
+	b.Get("webhooks/1").Want(http.StatusOK, "badge failing", "out of order", "14 Mar 2027, 12:00:18")
+
+	b.Post("webhooks", "url", "http://example.com/").Want(http.StatusBadRequest,
+		`data-field="url">Url must begin with https://`, `<details class="create" open>`, `value="http://example.com/"`)
+	b.Post("webhooks", "url", "https://example.com/", "types", "key.lost").Want(http.StatusBadRequest, `data-field="types">`)
+	b.Post("webhooks/1/rotate", "overlap", "soon").Want(http.StatusBadRequest, `data-field="overlap">The overlap must be`)
+	b.Post("webhooks/1/rotate", "overlap", "1h").Want(http.StatusOK, "whsec_")
+	b.Post("webhooks/1/disable").WantGoesTo("webhooks/1?done=disabled")
+	b.Post("webhooks/1/test").Want(http.StatusBadRequest, "The webhook 1 is disabled; enable it first")
+	b.Get("webhooks/1").Want(http.StatusOK, "Enable the webhook").Lacks("Send a test")
+	s.viewer().Get("webhooks/1").Want(http.StatusOK, "out of order").Lacks("Enable the webhook", "Delete…")
+	b.Get("webhooks/1/delete").Want(http.StatusOK, "Delete the webhook to example.com?")
+	b.Post("webhooks/1/delete").WantGoesTo("webhooks?done=deleted")
+	b.Get("webhooks/1").Want(http.StatusNotFound)
 }
 
 // TestLogLevel: an admin sets the log level of all nodes for a time, and resets it.

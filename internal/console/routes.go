@@ -40,6 +40,9 @@ func (c *Console) pages() []pages.Page {
 		{Path: "operators", Show: c.operators},
 		{Path: "operators/{operator}/remove", Show: c.confirmRemove, Admin: true},
 		{Path: "tokens/{token}/revoke", Show: c.confirmRevokeToken, Admin: true},
+		{Path: "webhooks", Show: c.webhooks},
+		{Path: "webhooks/{webhook}", Show: c.webhook},
+		{Path: "webhooks/{webhook}/delete", Show: c.confirmDeleteWebhook, Admin: true},
 		{Path: "settings", Show: c.settings},
 		{Path: "nodes", Show: c.nodes},
 		{Path: "backups", Show: c.backups},
@@ -73,7 +76,7 @@ func profile(serve http.HandlerFunc) pages.Handler {
 
 // forms returns all forms. Only admins may send them.
 func (c *Console) forms() []pages.Form {
-	return slices.Concat(c.accountForms(), c.keyForms(), c.otherForms())
+	return slices.Concat(c.accountForms(), c.keyForms(), c.webhookForms(), c.otherForms())
 }
 
 // planFields are the fields of a plan and its numbers.
@@ -145,6 +148,29 @@ func (c *Console) keyForms() []pages.Form {
 			Fields: []string{"request", "per_minute", "per_day"},
 		},
 		{Path: "requests/{request}/decline", Change: c.declinePlan, Page: c.requests, Fields: []string{"request"}},
+	}
+}
+
+func (c *Console) webhookForms() []pages.Form {
+	return []pages.Form{
+		{
+			Path:   "webhooks",
+			Change: c.createWebhook,
+			Page:   c.webhooks,
+			Field:  "url",
+			Fields: []string{"url", "types"},
+		},
+		{
+			Path:   "webhooks/{webhook}/rotate",
+			Change: c.rotateWebhook,
+			Page:   c.webhook,
+			Field:  "overlap",
+			Fields: []string{"overlap"},
+		},
+		{Path: "webhooks/{webhook}/test", Change: c.testWebhook, Page: c.webhook},
+		{Path: "webhooks/{webhook}/enable", Change: c.enableWebhook, Page: c.webhook},
+		{Path: "webhooks/{webhook}/disable", Change: c.disableWebhook, Page: c.webhook},
+		{Path: "webhooks/{webhook}/delete", Change: c.deleteWebhook},
 	}
 }
 

@@ -261,6 +261,7 @@ func changes() (all []string) {
 		"{operator}", "cleo",
 		"{node}", "web-1",
 		"{token}", "ci1",
+		"{webhook}", "1",
 	)
 	for _, form := range new(Console).forms() {
 		all = append(all, path.Replace(form.Path))
@@ -277,7 +278,7 @@ func TestViewer(t *testing.T) {
 	before := s.LastAudit().Sequence
 	b := s.viewer()
 	for _, path := range []string{
-		"", "requests", "audit", "settings", "nodes", "operators", "backups",
+		"", "requests", "audit", "settings", "nodes", "operators", "backups", "webhooks",
 		"accounts", "accounts?sort=requests", "accounts/acct_1", "accounts/acct_1/usage", "usage",
 		"keys/key_1", "bans", "bans?all=yes", "categories", "categories/1",
 	} {
@@ -288,7 +289,7 @@ func TestViewer(t *testing.T) {
 	const forbidden = "A viewer cannot change anything"
 	for _, path := range []string{
 		"accounts/acct_1/close", "accounts/acct_1/purge", "keys/key_1/revoke", "categories/1/delete",
-		"pets/1/delete", "operators/cleo/remove",
+		"pets/1/delete", "operators/cleo/remove", "webhooks/1/delete",
 	} {
 		b.Get(path).Want(http.StatusForbidden, forbidden)
 	}

@@ -60,6 +60,20 @@ type Store interface {
 	Rejections(ctx context.Context, account petcat.AccountID) ([]petcat.Rejection, error)
 	FindRejection(ctx context.Context, requestID string) (petcat.Rejection, error)
 
+	// Webhooks.
+	Webhooks(ctx context.Context) ([]petcat.Webhook, error)
+	FindWebhook(ctx context.Context, id petcat.WebhookID) (petcat.Webhook, error)
+	Deliveries(ctx context.Context, id petcat.WebhookID) ([]petcat.Delivery, error)
+	CreateWebhook(
+		ctx context.Context, by petcat.Author, n petcat.NewWebhook, secret petcat.Secret,
+	) (petcat.Result[petcat.Webhook], error)
+	RotateWebhook(ctx context.Context, by petcat.Author, r petcat.WebhookRotation) (petcat.Result[petcat.Webhook], error)
+	ChangeWebhook(
+		ctx context.Context, by petcat.Author, id petcat.WebhookID, a petcat.WebhookAction,
+	) (petcat.Result[petcat.Webhook], error)
+	TestWebhook(ctx context.Context, by petcat.Author, id petcat.WebhookID) (petcat.Result[petcat.Webhook], error)
+	DeleteWebhook(ctx context.Context, by petcat.Author, id petcat.WebhookID) (petcat.Result[petcat.Webhook], error)
+
 	// Nodes and their log level.
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 	SetLogLevel(

@@ -67,21 +67,22 @@ func (p *parts) console() http.Handler {
 	url := p.sockets.consoleURL()
 	own := p.sockets.gate()
 	return console.New(console.Options{
-		Options:      p.pageOptions(strings.HasPrefix(url, "https://"), p.doors.operatorLinks, p.doors.operatorCookies),
-		Store:        p.data.store,
-		List:         p.data.list,
-		Limiter:      p.limiter,
-		Version:      p.Version,
-		Node:         p.id,
-		Status:       p.state.status,
-		Parts:        func() []console.Part { return p.state.condition.Load().parts },
-		Nodes:        func() []petcat.Node { return *p.state.nodes.Load() },
-		History:      p.history,
-		LastBackup:   func(ctx context.Context) (any, error) { return backup.LastMade(ctx, p.data.store) },
-		CustomerLink: p.customerLink(),
-		URL:          url,
-		Settings:     p.sockets.effectiveSettings(),
-		OwnName:      func(host string) bool { return own.isOwnName(host) || own.isConsoleURL(host) },
+		Options:         p.pageOptions(strings.HasPrefix(url, "https://"), p.doors.operatorLinks, p.doors.operatorCookies),
+		Store:           p.data.store,
+		List:            p.data.list,
+		Limiter:         p.limiter,
+		Version:         p.Version,
+		Node:            p.id,
+		Status:          p.state.status,
+		Parts:           func() []console.Part { return p.state.condition.Load().parts },
+		Nodes:           func() []petcat.Node { return *p.state.nodes.Load() },
+		History:         p.history,
+		LastBackup:      func(ctx context.Context) (any, error) { return backup.LastMade(ctx, p.data.store) },
+		CustomerLink:    p.customerLink(),
+		WebhookNetworks: p.Settings.WebhookAllow,
+		URL:             url,
+		Settings:        p.sockets.effectiveSettings(),
+		OwnName:         func(host string) bool { return own.isOwnName(host) || own.isConsoleURL(host) },
 	})
 }
 
