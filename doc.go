@@ -1,6 +1,6 @@
 // Package petcat is the domain of the Pet Category Service: categories, pets, orders,
 // accounts and their keys, plans with their quotas, bans, operators and their sessions, the
-// audit log and the usage history.
+// audit log, the usage history, events and webhooks.
 //
 // It contains only rules. Every rule that must be the same for the HTTP API, the command
 // line, the console and every store is a constructor or a pure function here, so that
