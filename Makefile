@@ -74,6 +74,7 @@ browser: need-go need-npm tools/browser/node_modules ## Test the pages in headle
 .PHONY: clients
 clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,attw/node_modules pyright/node_modules newman/node_modules) ## Build the TypeScript and Python clients, run their tests, test them against a server (waits for the end of a minute), and run the Postman collection
 	@scripts/clients
+	go -C tools/webhooks test -count=1 ./...
 	go test -tags clients -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./e2e -run '^TestClients' -count=1
 
 ##@ Check

@@ -26,7 +26,7 @@ func signed(t *testing.T, at time.Time, body string) http.Header {
 		t.Fatal(err)
 	}
 	mac := hmac.New(sha256.New, key)
-	fmt.Fprintf(mac, "evt_1.%d.%s", at.Unix(), body)
+	_, _ = fmt.Fprintf(mac, "evt_1.%d.%s", at.Unix(), body)
 	h := http.Header{}
 	h.Set("webhook-id", "evt_1")
 	h.Set("webhook-timestamp", fmt.Sprint(at.Unix()))

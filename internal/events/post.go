@@ -37,7 +37,7 @@ func (m message) signature(secrets []petcat.Secret) (string, error) {
 			return "", errors.New("a secret of the webhook is damaged; rotate it") // without its text
 		}
 		h := hmac.New(sha256.New, key)
-		fmt.Fprintf(h, "%s.%d.%s", m.id, m.at.Unix(), m.body)
+		_, _ = fmt.Fprintf(h, "%s.%d.%s", m.id, m.at.Unix(), m.body)
 		all = append(all, "v1,"+base64.StdEncoding.EncodeToString(h.Sum(nil)))
 	}
 	return strings.Join(all, " "), nil

@@ -221,14 +221,15 @@ func (s *Sender) report(ctx context.Context, w petcat.Webhook, d petcat.Delivery
 	if d.Status != 0 {
 		reason = "the receiver answered " + strconv.Itoa(d.Status)
 	}
-	message, level := "event not delivered", slog.LevelWarn
-	if w.Failure != "" {
-		message, level = "webhook disabled", slog.LevelError
-	}
-	s.Logger.Log(ctx, level, message,
+	log := s.Logger.With(
 		"webhook", int64(w.ID),
 		"host", w.Host(),
 		"event", int64(d.Event),
 		"attempt", d.Attempt,
 		"reason", reason)
+	if w.Failure != "" {
+		log.ErrorContext(ctx, "webhook disabled")
+	} else {
+		log.WarnContext(ctx, "event not delivered")
+	}
 }

@@ -323,7 +323,7 @@ func TestRefusedAddress(t *testing.T) {
 		id := f.webhook(t, scheme+"://localhost:"+port)
 		f.tell(t, 1)
 		f.Check(t.Context())
-		f.wantState(t, id, "failing", petcat.EventID(must(f.store.NewestEvent(t.Context()))-1))
+		f.wantState(t, id, "failing", must(f.store.NewestEvent(t.Context()))-1)
 		answer := must(f.store.Deliveries(t.Context(), id))[0].Answer
 		if !strings.Contains(answer, "--webhook-allow") {
 			t.Errorf("%s: the answer is %q, want the setting's name in it", scheme, answer)

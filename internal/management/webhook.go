@@ -1,7 +1,6 @@
 package management
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -109,9 +108,9 @@ func (a *API) rotateWebhook(c *call) error {
 	if err := c.read(&body); err != nil {
 		return err
 	}
-	overlap, err := config.ParseDuration(cmp.Or(body.Overlap, defaultOverlap))
+	overlap, err := config.ParseOverlap(body.Overlap)
 	if err != nil {
-		return petcat.Errorf(petcat.CodeInvalidField, "overlap %v", err).In("overlap")
+		return err
 	}
 	secret, err := petcat.GenerateWebhookSecret(a.Keys.Random)
 	if err != nil {

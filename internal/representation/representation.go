@@ -100,14 +100,22 @@ func Of(value any, now time.Time) any {
 		return Rejection(v)
 	case petcat.AccountUsage:
 		return AccountUsage(v)
+	case petcat.AuditEntry:
+		return AuditEntry(v)
+	default:
+		return ofEvents(value)
+	}
+}
+
+// ofEvents is Of for events and webhooks.
+func ofEvents(value any) any {
+	switch v := value.(type) {
 	case petcat.Event:
 		return Event(v)
 	case petcat.Webhook:
 		return Webhook(v)
 	case petcat.Delivery:
 		return Delivery(v)
-	case petcat.AuditEntry:
-		return AuditEntry(v)
 	default:
 		return value
 	}

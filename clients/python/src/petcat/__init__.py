@@ -30,3 +30,4 @@ from ._mirror import AsyncMirror as AsyncMirror, ChangedCategory as ChangedCateg
 from ._models import UNSET as UNSET, Category as Category, ListState as ListState, Order as Order, Pet as Pet, Response as Response
 from ._models import Ban as Ban, KeyInfo as KeyInfo, RotatedKey as RotatedKey, StorageUsage as StorageUsage, Usage as Usage, UsageEntry as UsageEntry, WindowUsage as WindowUsage
 from ._operations import __version__ as __version__
+from ._webhook import Event as Event, InvalidWebhook as InvalidWebhook, verify_webhook as verify_webhook

@@ -5,3 +5,4 @@ export { AbortError, APIError, ConnectionError, PetcatError, type ErrorCode } fr
 export type { Wait } from "./gate.js";
 export { Mirror, type ChangedCategory, type ChangeOptions, type ChangePage } from "./mirror.js";
 export type { Limits, Window } from "./limits.js";
+export { verifyWebhook, WebhookError, type Event } from "./webhook.js";

@@ -1,6 +1,6 @@
 "use strict";
 Object.defineProperty(exports, "__esModule", { value: true });
-exports.Mirror = exports.PetcatError = exports.ConnectionError = exports.APIError = exports.AbortError = exports.version = exports.Petcat = void 0;
+exports.WebhookError = exports.verifyWebhook = exports.Mirror = exports.PetcatError = exports.ConnectionError = exports.APIError = exports.AbortError = exports.version = exports.Petcat = void 0;
 var client_js_1 = require("./client.js");
 Object.defineProperty(exports, "Petcat", { enumerable: true, get: function () { return client_js_1.Petcat; } });
 Object.defineProperty(exports, "version", { enumerable: true, get: function () { return client_js_1.version; } });
@@ -11,3 +11,6 @@ Object.defineProperty(exports, "ConnectionError", { enumerable: true, get: funct
 Object.defineProperty(exports, "PetcatError", { enumerable: true, get: function () { return errors_js_1.PetcatError; } });
 var mirror_js_1 = require("./mirror.js");
 Object.defineProperty(exports, "Mirror", { enumerable: true, get: function () { return mirror_js_1.Mirror; } });
+var webhook_js_1 = require("./webhook.js");
+Object.defineProperty(exports, "verifyWebhook", { enumerable: true, get: function () { return webhook_js_1.verifyWebhook; } });
+Object.defineProperty(exports, "WebhookError", { enumerable: true, get: function () { return webhook_js_1.WebhookError; } });
