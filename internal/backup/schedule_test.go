@@ -217,6 +217,11 @@ func TestOneNodeAtATime(t *testing.T) {
 	failed, ran := errors.New("failed"), 0
 	err := a.Alone(t.Context(), store.BackupJob, func(ctx context.Context) error {
 		other := b.Alone(ctx, store.BackupJob, func(context.Context) error { ran++; return nil })
+		sent := false
+		sending := b.Alone(ctx, store.WebhookJob, func(context.Context) error { sent = true; return nil })
+		if sending != nil || !sent {
+			t.Errorf("during a backup, another node could not send to webhooks: %v", sending)
+		}
 		var snapshots int
 		const query = `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'petcat' AND backend_xmin IS NOT NULL`

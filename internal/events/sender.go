@@ -182,7 +182,8 @@ func (s *Sender) sendPage(
 	return next, saved, err
 }
 
-// deliver sends an event to a webhook once.
+// deliver sends an event to a webhook once. If this node stops meanwhile, the store rejects the result, and
+// the next node sends the event again.
 func (s *Sender) deliver(ctx context.Context, w petcat.Webhook, e petcat.Event) (d petcat.Delivery, err error) {
 	secrets, err := s.Store.WebhookSecrets(ctx, w.ID)
 	if err != nil {
@@ -197,9 +198,6 @@ func (s *Sender) deliver(ctx context.Context, w petcat.Webhook, e petcat.Event) 
 		return d, err
 	}
 	status, answer := s.receivers.post(ctx, w.URL, m, signature)
-	if ctx.Err() != nil {
-		return d, ctx.Err() // this node stops: whether the receiver has it is unknown
-	}
 	return petcat.Delivery{
 		Event:   e.ID,
 		Type:    e.Type,

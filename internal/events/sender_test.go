@@ -319,14 +319,17 @@ func TestRefusedAddress(t *testing.T) {
 	f := start(t, nil)
 	r := receive(t, nil)
 	_, port, _ := net.SplitHostPort(r.Listener.Addr().String())
-	for _, scheme := range []string{"http", "https"} {
+	for scheme, reason := range map[string]string{
+		"http":  "without TLS, events are only sent to the networks of --webhook-allow",
+		"https": "127.0.0.1 is not a public address; allow its network with --webhook-allow",
+	} {
 		id := f.webhook(t, scheme+"://localhost:"+port)
 		f.tell(t, 1)
 		f.Check(t.Context())
 		f.wantState(t, id, "failing", must(f.store.NewestEvent(t.Context()))-1)
 		answer := must(f.store.Deliveries(t.Context(), id))[0].Answer
-		if !strings.Contains(answer, "--webhook-allow") {
-			t.Errorf("%s: the answer is %q, want the setting's name in it", scheme, answer)
+		if !strings.Contains(answer, reason) {
+			t.Errorf("%s: the answer is %q, want %q", scheme, answer, reason)
 		}
 	}
 	wantEqual(t, "messages", messages(), r.got())
