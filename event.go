@@ -132,8 +132,8 @@ type EventStore interface {
 	// [KeyWarnings].
 	NoteExpiringKeys(ctx context.Context) error
 	// NoteCategoryChanges writes [EventCategoriesChanged] if categories changed since the last one, which
-	// is older than a minute.
-	NoteCategoryChanges(ctx context.Context) error
+	// is older than a minute. cursor returns the cursor of a reader of changes who has a revision.
+	NoteCategoryChanges(ctx context.Context, cursor func(Revision) string) error
 	// NoteFailedBackup writes [EventBackupFailed] for a machine.
 	NoteFailedBackup(ctx context.Context, host string) error
 }

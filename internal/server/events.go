@@ -59,7 +59,7 @@ func (b base) tell(d *data) {
 		sender.Close()
 		return nil
 	})
-	for _, note := range []func(context.Context) error{d.store.NoteExpiringKeys, d.store.NoteCategoryChanges} {
+	for _, note := range []func(context.Context) error{d.store.NoteExpiringKeys, d.noteCategoryChanges} {
 		b.lifetime.every(noticeInterval, func(ctx context.Context) {
 			if err := note(ctx); err != nil && ctx.Err() == nil {
 				b.Log.WarnContext(ctx, "writing events failed; retrying in a minute", "error", err)
@@ -69,6 +69,17 @@ func (b base) tell(d *data) {
 	b.metrics.Read("petcat_webhook_deliveries_total", func() float64 { return float64(sender.Delivered.Load()) })
 	b.metrics.Read("petcat_webhook_failures_total", func() float64 { return float64(sender.Failed.Load()) })
 	b.metrics.Read("petcat_webhooks_disabled", func() float64 { return float64(sender.Disabled.Load()) })
+}
+
+// noteCategoryChanges writes the event of changed categories, with the cursor of who has them.
+func (d *data) noteCategoryChanges(ctx context.Context) error {
+	list, _, err := d.list.Current(ctx, 0)
+	if err != nil {
+		return err
+	}
+	return d.store.NoteCategoryChanges(ctx, func(r petcat.Revision) string {
+		return list.Cursor(petcat.ChangePosition{After: r, Begun: r})
+	})
 }
 
 // backupFailed writes the event of a failed backup.

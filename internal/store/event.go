@@ -203,7 +203,7 @@ func changedCategories(q Querier, now time.Time) (int64, error) {
 }
 
 // NoteCategoryChanges implements [petcat.EventStore].
-func (s *Store) NoteCategoryChanges(ctx context.Context) (err error) {
+func (s *Store) NoteCategoryChanges(ctx context.Context, cursor func(petcat.Revision) string) (err error) {
 	newest, err := changedCategories(s.reader(ctx, "find changes of categories"), Now(s.clock))
 	if err != nil || newest == 0 {
 		return err
@@ -226,7 +226,8 @@ func (s *Store) NoteCategoryChanges(ctx context.Context) (err error) {
 	if err := tx.Run(setSharedText, categoriesToldName, string(text)); err != nil {
 		return err
 	}
-	if err := tx.tell(petcat.EventCategoriesChanged, detail{"revision": newest}, nil); err != nil {
+	data := detail{"cursor": cursor(petcat.Revision(newest))}
+	if err := tx.tell(petcat.EventCategoriesChanged, data, nil); err != nil {
 		return err
 	}
 	return tx.Commit()

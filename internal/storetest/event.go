@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -130,10 +131,11 @@ func testExpiringKeys(t *testing.T, open Open) {
 func testCategoryEvents(t *testing.T, open Open) {
 	f := start(t, open)
 	other := f.another(t)
+	cursor := func(r petcat.Revision) string { return fmt.Sprint("after-", int64(r)) }
 	told := func(want int) {
 		t.Helper()
 		for _, s := range []*store.Store{f.Store, other} {
-			must(0, s.NoteCategoryChanges(t.Context()))
+			must(0, s.NoteCategoryChanges(t.Context(), cursor))
 		}
 		wantEqual(t, "events", want, len(f.eventLines(t)))
 	}
@@ -152,7 +154,7 @@ func testCategoryEvents(t *testing.T, open Open) {
 	f.clock.Advance(time.Hour)
 	told(2)
 	wantEqual(t, "events", []string{
-		`categories.changed {"revision":1}`,
-		`categories.changed {"revision":2}`,
+		`categories.changed {"cursor":"after-1"}`,
+		`categories.changed {"cursor":"after-2"}`,
 	}, f.eventLines(t))
 }
