@@ -104,8 +104,8 @@ func (s *Schedule) Check(ctx context.Context) {
 	}
 	if err != nil && ctx.Err() == nil {
 		s.wait = min(retryAfter, s.Every)
-		s.Failures.Add(1)
 		s.Failed(ctx)
+		s.Failures.Add(1)
 		s.Logger.ErrorContext(ctx,
 			"scheduled backup failed; older backups are kept",
 			"folder", s.Folder, "retry_in", s.wait.String(), "error", err)

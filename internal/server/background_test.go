@@ -178,6 +178,10 @@ func TestBackupMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.awaitMetric(t, "petcat_backup_failures_total", 1)
+	told := must(n.Store().Events(t.Context(), petcat.EventQuery{Limit: 1}))
+	if len(told) == 0 || told[0].Type != petcat.EventBackupFailed {
+		t.Errorf("the events are %+v, want one of the failed backup", told)
+	}
 }
 
 // TestInvalidBackupDir: the start fails if the backup directory is invalid.
