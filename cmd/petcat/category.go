@@ -21,10 +21,10 @@ func (p *program) categoryCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "category",
 		Short: "Read, change, import and export categories through the API",
-		Long: `Read, change, import and export categories through the API of a running
-service, with an API key and within its limits, like any other client. The key
-is read from PETCAT_API_KEY, or from the file in PETCAT_API_KEY_FILE; the URL
-from --url or PETCAT_URL. No data directory is needed.`,
+		Long: `Read, change, import and export categories through the API of a running service,
+with an API key and within its limits, like any other client. The key is read
+from PETCAT_API_KEY, or from the file in PETCAT_API_KEY_FILE; the URL from --url
+or PETCAT_URL. No data directory is needed.`,
 		Example: `  export PETCAT_API_KEY=pck_live_...
   petcat category create Ferrets --description "Domestic ferrets" --url https://petcat.example.com
   petcat category import categories.csv`,

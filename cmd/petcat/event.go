@@ -22,8 +22,9 @@ func (p *program) eventCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "event",
 		Short: "List what happened",
-		Long: `List what happened: accounts close to their quotas, keys that expire, bans, plan requests,
-failed backups and more. petcat webhook sends the same events to a URL.`,
+		Long: `List what happened: accounts close to their quotas, keys that expire, bans, plan
+requests, failed backups and more. petcat webhook sends the same events to a
+URL.`,
 	}, list)
 }
 

@@ -15,33 +15,6 @@ import (
 )
 
 func (p *program) keyCommand() *cobra.Command {
-	create := p.managing(&cobra.Command{
-		Use:   "create ACCOUNT",
-		Short: "Create an API key and show it once",
-		Long: `Create an API key and show it once. If it cannot be printed, it is revoked, and
-the exit code is 75.`,
-		Example: `  petcat key create acme --label ci --expires 90d
-  petcat key create acme --label dashboard --read-only
-  petcat key create acme --expires 2027-01-31 --json
-  petcat key create acme --networks 192.0.2.0/24,2001:db8::/32`,
-	}, withAccount(createKey))
-	create.Flags().String("label", "", "add this `note` to the key")
-	expiresFlag(create)
-	create.Flags().Bool("read-only", false,
-		"reject requests with the key that would change something; cannot be changed later")
-	create.Flags().String("networks", "", networksUsage)
-	rotate := p.managing(&cobra.Command{
-		Use:     "rotate KEY_ID",
-		Short:   "Replace a key with a new one; both work for a time",
-		Example: "  petcat key rotate key_34 --overlap 7d",
-		Long: `Replace a key with a new one, which is shown only once. Both work until the
-overlap ends, and share the same counts; with --overlap 0, the old key stops
-working immediately. The new key gets the old key's label, networks and
-lifetime, and is read-only if the old key is. If the new key cannot be printed,
-its secret is lost, and the exit code is 75: rotate the new key to get another
-secret. The old key works until its overlap ends.`,
-	}, rotateKey)
-	rotate.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
 	revoke := p.managing(&cobra.Command{
 		Use:     "revoke KEY_ID",
 		Short:   "Permanently revoke a key",
@@ -51,12 +24,12 @@ secret. The old key works until its overlap ends.`,
 	return parent(&cobra.Command{
 		Use:   "key",
 		Short: "Create, find, edit, rotate, disable and revoke API keys",
-		Long: `Create, find, edit, rotate, disable and revoke API keys. A key is
-shown once, when it is created or rotated; only a hash of it is stored. KEY_ID
-is its id (key_34, or 34), which is not secret. Running servers apply changes
-within a second.`,
+		Long: `Create, find, edit, rotate, disable and revoke API keys. A key is shown once,
+when it is created or rotated; only a hash of it is stored. KEY_ID is its id
+(key_34, or 34), which is not secret. Running servers apply changes within a
+second.`,
 	},
-		create,
+		p.createKeyCommand(),
 		p.managing(&cobra.Command{
 			Use:     "list [ACCOUNT]",
 			Short:   "List the keys of an account or of all, with their last use",
@@ -69,7 +42,7 @@ within a second.`,
 		}, showKey),
 		p.findKeysCommand(),
 		p.editKeyCommand(),
-		rotate,
+		p.rotateKeyCommand(),
 		p.managing(&cobra.Command{
 			Use:     "disable KEY_ID",
 			Short:   "Disable a key until it is enabled again",
@@ -82,6 +55,41 @@ within a second.`,
 		}, func(c *call) error { return c.changeKey(petcat.EnableKey) }),
 		revoke,
 	)
+}
+
+func (p *program) createKeyCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "create ACCOUNT",
+		Short: "Create an API key and show it once",
+		Long: `Create an API key and show it once. If it cannot be printed, it is revoked, and
+the exit code is 75.`,
+		Example: `  petcat key create acme --label ci --expires 90d
+  petcat key create acme --label dashboard --read-only
+  petcat key create acme --expires 2027-01-31 --json
+  petcat key create acme --networks 192.0.2.0/24,2001:db8::/32`,
+	}, withAccount(createKey))
+	cmd.Flags().String("label", "", "add this `note` to the key")
+	expiresFlag(cmd)
+	cmd.Flags().Bool("read-only", false,
+		"reject requests with the key that would change something; cannot be changed later")
+	cmd.Flags().String("networks", "", networksUsage)
+	return cmd
+}
+
+func (p *program) rotateKeyCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:     "rotate KEY_ID",
+		Short:   "Replace a key with a new one; both work for a time",
+		Example: "  petcat key rotate key_34 --overlap 7d",
+		Long: `Replace a key with a new one, which is shown only once. Both work until the
+overlap ends, and share the same counts; with --overlap 0, the old key stops
+working immediately. The new key gets the old key's label, networks and
+lifetime, and is read-only if the old key is. If the new key cannot be printed,
+its secret is lost, and the exit code is 75: rotate the new key to get another
+secret. The old key works until its overlap ends.`,
+	}, rotateKey)
+	cmd.Flags().String("overlap", "24h", "let both keys work for this `time`, from 0 to 30d")
+	return cmd
 }
 
 func (p *program) findKeysCommand() *cobra.Command {

@@ -13,10 +13,10 @@ func (p *program) usageExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export",
 		Short: "Export the usage of all accounts by hour and operation",
-		Long: `Print the usage of all accounts by hour and operation, for a program that
-bills: CSV, or with --format cloudevents one CloudEvent 1.0 a line. The id of an
-event is its dataset, account, hour and operation, so that an event that is sent
-twice is a duplicate: exports may overlap.
+		Long: `Print the usage of all accounts by hour and operation, for a program that bills:
+CSV, or with --format cloudevents one CloudEvent 1.0 a line. The id of an event
+is its dataset, account, hour and operation, so that an event that is sent twice
+is a duplicate: exports may overlap.
 
 Both formats have only complete hours: those that ended five minutes ago or
 earlier, and whose counts all running servers have written. Hours are kept for

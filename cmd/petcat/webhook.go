@@ -13,10 +13,10 @@ func (p *program) webhookCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create URL",
 		Short: "Send events to a URL, and show the secret that signs them once",
-		Long: `Send the events from now on to a URL, and show the secret that signs them once. A receiver
-at a private address, or without TLS, must be in a network of --webhook-allow of this
-command and of the servers. If the secret cannot be printed, the webhook is deleted, and
-the exit code is 75.`,
+		Long: `Send the events from now on to a URL, and show the secret that signs them once.
+A receiver at a private address, or without TLS, must be in a network of
+--webhook-allow of this command and of the servers. If the secret cannot be
+printed, the webhook is deleted, and the exit code is 75.`,
 		Example: `  petcat webhook create https://example.com/petcat
   petcat webhook create https://example.com/petcat --types quota.warning,key.expiring`,
 	}, createWebhook, "webhook-allow")
@@ -27,42 +27,53 @@ the exit code is 75.`,
 	}
 	complete(create, "types", types...)
 	rotate := p.managing(&cobra.Command{
-		Use:   "rotate WEBHOOK_ID",
-		Short: "Replace the secret, and show the new one once",
+		Use:     "rotate WEBHOOK_ID",
+		Short:   "Replace the secret, and show the new one once",
+		Example: "  petcat webhook rotate 3 --overlap 7d",
 	}, rotateWebhook)
 	rotate.Flags().String("overlap", "24h", "sign with both secrets for this `time`, from 0 to 30d")
 	deletion := p.managing(&cobra.Command{
-		Use:   "delete WEBHOOK_ID",
-		Short: "Delete a webhook",
+		Use:     "delete WEBHOOK_ID",
+		Short:   "Delete a webhook",
+		Example: "  petcat webhook delete 3",
 	}, deleteWebhook)
 	yesFlag(deletion)
 	return parent(&cobra.Command{
 		Use:   "webhook",
 		Short: "Send events to URLs",
-		Long: `Send events to URLs, signed by Standard Webhooks 1.0.0. WEBHOOK_ID is a number such as 3.
-An event that is not answered with 2xx within 15 seconds is sent again after 5 s, 5 min,
-30 min, 2 h, 5 h, 10 h and 24 h; then the webhook is disabled.`,
+		Long: `Send events to URLs, signed by Standard Webhooks 1.0.0. WEBHOOK_ID is a number
+such as 3. An event that is not answered with 2xx within 15 seconds is sent
+again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 24 h; then the webhook is
+disabled.`,
 	},
 		create,
-		p.managing(&cobra.Command{Use: "list", Short: "List the webhooks"}, listWebhooks),
 		p.managing(&cobra.Command{
-			Use:   "show WEBHOOK_ID",
-			Short: "Show a webhook and its last deliveries",
+			Use:     "list",
+			Short:   "List the webhooks",
+			Example: "  petcat webhook list",
+		}, listWebhooks),
+		p.managing(&cobra.Command{
+			Use:     "show WEBHOOK_ID",
+			Short:   "Show a webhook and its last deliveries",
+			Example: "  petcat webhook show 3",
 		}, showWebhook),
 		p.managing(&cobra.Command{
-			Use:   "test WEBHOOK_ID",
-			Short: "Send a test event",
-			Long: `Send the event webhook.test after those that wait. A failing webhook is tried at once. A
-server must be running.`,
+			Use:     "test WEBHOOK_ID",
+			Short:   "Send a test event",
+			Example: "  petcat webhook test 3",
+			Long: `Send the event webhook.test after those that wait. A failing webhook is tried at
+once. A server must be running.`,
 		}, testWebhook),
 		rotate,
 		p.managing(&cobra.Command{
-			Use:   "enable WEBHOOK_ID",
-			Short: "Send events again, from the last one that was delivered",
+			Use:     "enable WEBHOOK_ID",
+			Short:   "Send events again, from the last one that was delivered",
+			Example: "  petcat webhook enable 3",
 		}, setWebhook(petcat.EnableWebhook)),
 		p.managing(&cobra.Command{
-			Use:   "disable WEBHOOK_ID",
-			Short: "Send no events; those of the last 30 days are kept for it",
+			Use:     "disable WEBHOOK_ID",
+			Short:   "Send no events; those of the last 30 days are kept for it",
+			Example: "  petcat webhook disable 3",
 		}, setWebhook(petcat.DisableWebhook)),
 		deletion,
 	)

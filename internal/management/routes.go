@@ -25,6 +25,11 @@ type route struct {
 
 // routes returns the whole surface of the API.
 func (a *API) routes() []route {
+	return slices.Concat(a.customerRoutes(), a.serviceRoutes())
+}
+
+// customerRoutes are the operations on customers: accounts, keys, bans and what they stored.
+func (a *API) customerRoutes() []route {
 	return []route{
 		{method: "GET", path: "/accounts", handle: a.listAccounts},
 		{method: "POST", path: "/accounts", handle: a.createAccount, changes: true},
@@ -61,7 +66,12 @@ func (a *API) routes() []route {
 		{method: "GET", path: "/plan-requests", handle: a.listPlanRequests},
 		{method: "POST", path: "/plan-requests/{id}/approve", handle: a.approvePlanRequest, changes: true},
 		{method: "POST", path: "/plan-requests/{id}/decline", handle: a.declinePlanRequest, changes: true},
+	}
+}
 
+// serviceRoutes are the operations on the service itself.
+func (a *API) serviceRoutes() []route {
+	return []route{
 		{method: "GET", path: "/operators", handle: a.listOperators},
 		{method: "POST", path: "/operators", handle: a.createOperator, changes: true},
 		{method: "DELETE", path: "/operators/{operator}", handle: a.removeOperator, changes: true},

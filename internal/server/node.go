@@ -131,11 +131,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 		doors:   newDoors(b.Clock),
 	}
 	p.addOperatorPaths(adminPaths)
-	return &Node{
-		parts: p,
-		api:   p.serveAPI(),
-		admin: admin,
-	}, nil
+	return &Node{parts: p, api: p.serveAPI(), admin: admin}, nil
 }
 
 // Run serves until ctx ends, and returns nil. It returns an error if a listener failed, or if the

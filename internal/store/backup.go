@@ -64,7 +64,7 @@ const (
 	stripWebhooks = `
 		UPDATE webhooks SET secret = '', old_secret = '', overlap_ends = NULL,
 			disabled_at = coalesce(disabled_at, created_at),
-			failure = 'it comes from a backup, which contains no secret: rotate the secret, then enable it'` //nolint:gosec // no credentials
+			failure = 'it comes from a backup, which contains no secret: rotate the secret, then enable it'`
 	// stripMeta deletes the shared texts, which belong to the running deployment, and what was
 	// removed for readers of the dataset: a restore makes another one.
 	stripMeta  = `DELETE FROM meta WHERE name NOT IN ('environment', 'dataset', 'created_at')`
