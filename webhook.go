@@ -227,9 +227,6 @@ func WebhookKey(s Secret) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.TrimPrefix(s.Reveal(), webhookSecretPrefix))
 }
 
-// WebhookOverlap is for how long both secrets of a rotation sign, unless an operator says otherwise.
-const WebhookOverlap = 24 * time.Hour
-
 // WebhookRotation replaces the secret of a webhook.
 type WebhookRotation struct {
 	Webhook WebhookID

@@ -740,7 +740,7 @@ func TestWebhooks(t *testing.T) {
 	b.Post("webhooks", "url", "http://example.com/").Want(http.StatusBadRequest,
 		`data-field="url">Url must begin with https://`, `<details class="create" open>`, `value="http://example.com/"`)
 	b.Post("webhooks", "url", "https://example.com/", "types", "key.lost").Want(http.StatusBadRequest, `data-field="types">`)
-	b.Post("webhooks/1/rotate", "overlap", "soon").Want(http.StatusBadRequest, `data-field="overlap">The overlap must be`)
+	b.Post("webhooks/1/rotate", "overlap", "soon").Want(http.StatusBadRequest, `data-field="overlap">Overlap must be`)
 	b.Post("webhooks/1/rotate", "overlap", "1h").Want(http.StatusOK, "whsec_")
 	b.Post("webhooks/1/disable").WantGoesTo("webhooks/1?done=disabled")
 	b.Post("webhooks/1/test").Want(http.StatusBadRequest, "The webhook 1 is disabled; enable it first")

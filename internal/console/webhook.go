@@ -108,9 +108,9 @@ func showWebhookSecret(x *pages.Exchange, made petcat.Result[petcat.Webhook], se
 }
 
 func (c *Console) rotateWebhook(x *pages.Exchange) error {
-	overlap, err := config.ParseDuration(x.Value("overlap"))
+	overlap, err := config.ParseOverlap(x.Value("overlap"))
 	if err != nil {
-		return petcat.Errorf(petcat.CodeInvalidField, "the overlap %v", err).In("overlap")
+		return err
 	}
 	secret, err := petcat.GenerateWebhookSecret(rand.Reader)
 	if err != nil {

@@ -228,7 +228,7 @@ func (s *Store) RotateWebhook(
 		return w, tx.Run(rotateWebhook, n.Secret.Reveal(), secrets.current, w.OverlapEnds.UnixMilli(), w.ID)
 	}
 	if n.Overlap < 0 || n.Overlap > petcat.MaxOverlap {
-		return petcat.Result[petcat.Webhook]{}, invalid("the overlap must be from 0 to 30 days (got %s)", n.Overlap)
+		return petcat.Result[petcat.Webhook]{}, invalid("the overlap must be from 0 to 30 days (got %s)", n.Overlap).In("overlap")
 	}
 	return s.changedWebhook(ctx, by, n.Webhook, "webhook.rotate", change)
 }
