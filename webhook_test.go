@@ -105,7 +105,13 @@ func TestWebhookAfter(t *testing.T) {
 	now := time.Date(2027, 3, 4, 12, 0, 0, 0, time.UTC)
 	w := petcat.Webhook{Cursor: 6}
 	want := []time.Duration{
-		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 24 * time.Hour,
+		5 * time.Second,
+		5 * time.Minute,
+		30 * time.Minute,
+		2 * time.Hour,
+		5 * time.Hour,
+		10 * time.Hour,
+		24 * time.Hour,
 	}
 	for i, pause := range want {
 		w = w.After(petcat.Delivery{Event: 7, Attempt: w.Attempts + 1, At: now, Status: 500})

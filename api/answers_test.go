@@ -38,8 +38,15 @@ func TestResponseHeaders(t *testing.T) {
 	}
 	// These headers are not on every response with the status.
 	optional := map[string]bool{
-		"X-Stability": true, "Idempotent-Replayed": true, "Retry-After": true, "Age": true, "Accept-Encoding": true, "Content-Encoding": true, "Accept-Patch": true,
-		"X-Error-Field": true, "X-Ignored-Parameters": true,
+		"X-Stability":          true,
+		"Idempotent-Replayed":  true,
+		"Retry-After":          true,
+		"Age":                  true,
+		"Accept-Encoding":      true,
+		"Content-Encoding":     true,
+		"Accept-Patch":         true,
+		"X-Error-Field":        true,
+		"X-Ignored-Parameters": true,
 	}
 
 	eachResponse(t, func(t *testing.T, operationID, status string, r *openapi3.Response) {

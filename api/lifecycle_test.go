@@ -25,7 +25,15 @@ func registered(operations []petcat.Operation) []mark {
 	levels := map[petcat.Stability]string{petcat.Stable: "stable", petcat.Beta: "beta", petcat.Experimental: "alpha"}
 	var marks []mark
 	for _, o := range operations {
-		m := mark{string(o.ID), o.Method, o.Path, string(o.Stability), levels[o.Stability], o.Deprecated(), "", strings.Join(o.Query, " ")}
+		m := mark{
+			ID:         string(o.ID),
+			Method:     o.Method,
+			Path:       o.Path,
+			Stability:  string(o.Stability),
+			Level:      levels[o.Stability],
+			Deprecated: o.Deprecated(),
+			Query:      strings.Join(o.Query, " "),
+		}
 		if !o.SunsetAt.IsZero() {
 			m.Sunset = o.SunsetAt.Format(time.DateOnly)
 		}
@@ -46,8 +54,14 @@ func documented(document *openapi3.T) []mark {
 				}
 			}
 			marks = append(marks, mark{
-				o.OperationID, method, path, extension(o,
-					"x-stability"), extension(o, "x-stability-level"), o.Deprecated, extension(o, "x-sunset"), strings.Join(query, " "),
+				ID:         o.OperationID,
+				Method:     method,
+				Path:       path,
+				Stability:  extension(o, "x-stability"),
+				Level:      extension(o, "x-stability-level"),
+				Deprecated: o.Deprecated,
+				Sunset:     extension(o, "x-sunset"),
+				Query:      strings.Join(query, " "),
 			})
 		}
 	}

@@ -83,7 +83,10 @@ func TestPostmanIsFromTheYAML(t *testing.T) {
 			"type":   "bearer",
 			"bearer": []variable{{Key: "token", Value: "{{api_key}}", Type: "string"}},
 		},
-		Variable: []variable{{Key: "base_url", Value: document.Get("servers").Items()[0].Get("url").Value}, {Key: "api_key"}},
+		Variable: []variable{
+			{Key: "base_url", Value: document.Get("servers").Items()[0].Get("url").Value},
+			{Key: "api_key"},
+		},
 		// A deprecated operation may have ended.
 		Event: after("pm.test('succeeds', () => pm.expect(pm.response.code < 400 || pm.response.code === 410).to.be.true);"),
 	}

@@ -64,7 +64,11 @@ func TestFill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: data, Environment: petcat.Production, Clock: clock.NewSystem()})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{
+		Dir:         data,
+		Environment: petcat.Production,
+		Clock:       clock.NewSystem(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,10 @@ func (s *scenario) run(t *testing.T) {
 	server := &script{t: t, scenario: s, begun: time.Now(), keys: map[string]string{}}
 	h := &http.Client{Transport: server, Timeout: seconds(or(s.Client.Timeout, 30))}
 	options := []petcat.Option{
-		petcat.WithLogger(slog.New(&waits)), petcat.WithHTTPClient(h), petcat.WithRetries(or(s.Client.MaxRetries, 8)), petcat.WithMaxWait(seconds(or(s.Client.MaxWait, 120))),
+		petcat.WithLogger(slog.New(&waits)),
+		petcat.WithHTTPClient(h),
+		petcat.WithRetries(or(s.Client.MaxRetries, 8)),
+		petcat.WithMaxWait(seconds(or(s.Client.MaxWait, 120))),
 	}
 	if s.Client.AppName != "" {
 		options = append(options, petcat.WithUserAgent(s.Client.AppName))
@@ -473,7 +476,8 @@ func (w *failureWanted) check(t *testing.T, res *petcat.Response, err error) {
 		t.Errorf("the error is %v, of the kind %s, want %s", err, kind, w.Kind)
 	}
 	got := or(api, petcat.Error{})
-	wrong := w.Status != nil && got.Status != *w.Status || w.Code != nil && got.Code != *w.Code || w.Message != nil && got.Message != *w.Message ||
+	wrong := w.Status != nil && got.Status != *w.Status || w.Code != nil && got.Code != *w.Code ||
+		w.Message != nil && got.Message != *w.Message ||
 		w.Field != nil && got.Field != *w.Field || !regexp.MustCompile(w.Text).MatchString(err.Error()) ||
 		w.RequestID != nil && got.RequestID != *w.RequestID || w.NotSent != nil && got.NotSent != *w.NotSent ||
 		w.OutcomeUnknown != nil && errors.Is(err, petcat.ErrOutcomeUnknown) != *w.OutcomeUnknown ||

@@ -64,7 +64,10 @@ func TestVerifyWebhook(t *testing.T) {
 			}
 		}
 		for age, valid := range map[time.Duration]bool{
-			5 * time.Minute: true, 5*time.Minute + time.Second: false, -5 * time.Minute: true, -5*time.Minute - time.Second: false,
+			4 * time.Minute:  true,
+			6 * time.Minute:  false,
+			-4 * time.Minute: true,
+			-6 * time.Minute: false,
 		} {
 			_, err := petcat.VerifyWebhook(webhookSecret, signed(t, time.Now().Add(-age), body), []byte(body))
 			if (err == nil) != valid {

@@ -38,7 +38,8 @@ func TestPython(t *testing.T) {
 		must(t, err)
 		got[f.Name] = true
 		sum := sha256.Sum256(data)
-		if line := f.Name + ",sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]); !strings.HasSuffix(f.Name, "RECORD") && !bytes.Contains(lines, []byte(line)) {
+		line := f.Name + ",sha256=" + base64.RawURLEncoding.EncodeToString(sum[:])
+		if !strings.HasSuffix(f.Name, "RECORD") && !bytes.Contains(lines, []byte(line)) {
 			t.Errorf("RECORD has no line %s", line)
 		}
 		if strings.HasSuffix(f.Name, "METADATA") && !bytes.Contains(data, []byte("\nRequires-Dist: httpx>=0.23,<1\n")) {

@@ -329,7 +329,13 @@ func TestBrowserAccount(t *testing.T) {
 	wantLocal(t, filepath.Join(dir, "net.json"), s.api)
 	keepPictures(t, dir, "account-light.png", "account-dark.png", "account-phone.png")
 	audit := petcat(t, place, "audit", "list", "--actor", "customer acct_1")
-	for _, action := range []string{"account.sign_in", "key.create", "key.rotate", "plan_request.create", "key.revoke"} {
+	for _, action := range []string{
+		"account.sign_in",
+		"key.create",
+		"key.rotate",
+		"plan_request.create",
+		"key.revoke",
+	} {
 		if strings.Count(audit, action) != 1 {
 			t.Errorf("the audit log does not have one %s by the customer\n%s", action, audit)
 		}

@@ -10,22 +10,6 @@ import (
 )
 
 func (p *program) webhookCommand() *cobra.Command {
-	create := p.managing(&cobra.Command{
-		Use:   "create URL",
-		Short: "Send events to a URL, and show the secret that signs them once",
-		Long: `Send the events from now on to a URL, and show the secret that signs them once.
-A receiver at a private address, or without TLS, must be in a network of
---webhook-allow of this command and of the servers. If the secret cannot be
-printed, the webhook is deleted, and the exit code is 75.`,
-		Example: `  petcat webhook create https://example.com/petcat
-  petcat webhook create https://example.com/petcat --types quota.warning,key.expiring`,
-	}, createWebhook, "webhook-allow")
-	create.Flags().StringSlice("types", nil, "send only events of these `types`, separated by commas")
-	var types []string
-	for _, t := range petcat.EventTypes() {
-		types = append(types, string(t))
-	}
-	complete(create, "types", types...)
 	rotate := p.managing(&cobra.Command{
 		Use:     "rotate WEBHOOK_ID",
 		Short:   "Replace the secret, and show the new one once",
@@ -46,7 +30,7 @@ such as 3. An event that is not answered with 2xx within 15 seconds is sent
 again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 24 h; then the webhook is
 disabled.`,
 	},
-		create,
+		p.createWebhookCommand(),
 		p.managing(&cobra.Command{
 			Use:     "list",
 			Short:   "List the webhooks",
@@ -77,6 +61,26 @@ once. A server must be running.`,
 		}, setWebhook(petcat.DisableWebhook)),
 		deletion,
 	)
+}
+
+func (p *program) createWebhookCommand() *cobra.Command {
+	cmd := p.managing(&cobra.Command{
+		Use:   "create URL",
+		Short: "Send events to a URL, and show the secret that signs them once",
+		Long: `Send the events from now on to a URL, and show the secret that signs them once.
+A receiver at a private address, or without TLS, must be in a network of
+--webhook-allow of this command and of the servers. If the secret cannot be
+printed, the webhook is deleted, and the exit code is 75.`,
+		Example: `  petcat webhook create https://example.com/petcat
+  petcat webhook create https://example.com/petcat --types quota.warning,key.expiring`,
+	}, createWebhook, "webhook-allow")
+	cmd.Flags().StringSlice("types", nil, "send only events of these `types`, separated by commas")
+	var types []string
+	for _, t := range petcat.EventTypes() {
+		types = append(types, string(t))
+	}
+	complete(cmd, "types", types...)
+	return cmd
 }
 
 // parseWebhookID parses the id of a webhook.

@@ -67,7 +67,10 @@ func createAccount(t testing.TB, s stored, name string) petcat.AccountID {
 	t.Helper()
 	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	must(t, err)
-	made, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: petcat.AccountName(name), Subscription: free})
+	made, err := s.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{
+		Name:         petcat.AccountName(name),
+		Subscription: free,
+	})
 	must(t, err)
 	return made.Value.ID
 }

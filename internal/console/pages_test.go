@@ -34,7 +34,8 @@ func TestAccounts(t *testing.T) {
 		Want(http.StatusBadRequest, `data-field="per_minute">The quota per minute must be a number`)
 
 	s.Account("taken")
-	b.Post("accounts/acct_1/name", "name", "taken").Want(http.StatusBadRequest, `data-field="name"`, "already", `value="taken"`)
+	b.Post("accounts/acct_1/name", "name", "taken").
+		Want(http.StatusBadRequest, `data-field="name"`, "already", `value="taken"`)
 	b.Post("accounts/acct_1/name", "name", "acme <b>", "external_id", "C-1").WantGoesTo("accounts/acct_1?done=renamed")
 	s.WantAudited("operator ada", "account.set_external_id", "acct_1")
 	b.Get("accounts/acct_1").Want(http.StatusOK, "<dd>C-1</dd>", `value="C-1"`)
@@ -44,7 +45,8 @@ func TestAccounts(t *testing.T) {
 	b.Post("accounts", "name", "x", "plan", "free", "external_id", "C-1").
 		Want(http.StatusBadRequest, `data-field="external_id"`, "The account acct_1 has the external id")
 	b.Post("find", "q", "C-1").Want(http.StatusOK, "accounts/acct_1")
-	b.Post("accounts/acct_1/name", "name", " ").Want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
+	b.Post("accounts/acct_1/name", "name", " ").
+		Want(http.StatusBadRequest, `data-field="name">The account's name must not be empty.`)
 	b.Post("accounts/acct_1/name", "name", "Acme & Co").WantGoesTo("accounts/acct_1?done=renamed")
 	s.WantAudited("operator ada", "account.rename", "acct_1")
 	b.Get("accounts/acct_1?done=renamed").Want(http.StatusOK, "Acme & Co", "The account was renamed.")
@@ -147,7 +149,8 @@ func TestKeys(t *testing.T) {
 	b.Post("keys/key_1", "label", "front", "expires", "").WantGoesTo("keys/key_1?done=edited")
 	s.WantAudited("operator ada", "key.edit", "key_1")
 	b.Get("keys/key_1?done=edited").Want(http.StatusOK, "The key was changed.", `value="front"`, `type="date" value=""`)
-	b.Post("keys/key_1", "label", "back", "expires", "soon").Want(http.StatusBadRequest, `value="back"`, `value="soon"`, "must look like 2027-01-31")
+	b.Post("keys/key_1", "label", "back", "expires", "soon").
+		Want(http.StatusBadRequest, `value="back"`, `value="soon"`, "must look like 2027-01-31")
 
 	b.Post("keys/key_1", "label", "front", "expires", "", "networks", "192.0.2.0/24, ::1").WantGoesTo("keys/key_1?done=edited")
 	b.Post("keys/key_1", "label", "front", "expires", "").WantGoesTo("keys/key_1?done=edited") // an older form keeps them
@@ -341,11 +344,13 @@ func TestVerifyAudit(t *testing.T) {
 	s.Account("acme")
 	head := s.LastAudit()
 	b.Get("audit").Want(http.StatusOK, `href="/console/audit/verify"`)
-	b.Get("audit/verify").Want(http.StatusOK, "No entry was changed, removed or moved.", fmt.Sprintf("<code>%d:%x</code>", head.Sequence, head.Hash))
+	b.Get("audit/verify").
+		Want(http.StatusOK, "No entry was changed, removed or moved.", fmt.Sprintf("<code>%d:%x</code>", head.Sequence, head.Hash))
 	pagetest.Must(t, s.Store.Change(t.Context(), "alter an entry", func(tx *store.Tx) error {
 		return tx.Run(`DROP TRIGGER audit_not_updated; UPDATE audit SET actor = 'nobody' WHERE sequence = 1`)
 	}))
-	b.Get("audit/verify").Want(http.StatusOK, "audit entry 1 does not have the hash", "restore an earlier backup").Lacks("No entry was changed")
+	b.Get("audit/verify").
+		Want(http.StatusOK, "audit entry 1 does not have the hash", "restore an earlier backup").Lacks("No entry was changed")
 }
 
 // TestTopAccounts: accounts are sorted by today's requests or rejections.
@@ -691,7 +696,8 @@ func TestTokens(t *testing.T) {
 	s := start(t)
 	b := s.admin()
 	b.Get("operators").Want(http.StatusOK, "There are no tokens.", `<details class="create">`)
-	p := b.Post("tokens", "token", "billing", "token_role", "admin", "token_expires", "2027-12-31").Want(http.StatusOK, "It is shown once")
+	p := b.Post("tokens", "token", "billing", "token_role", "admin", "token_expires", "2027-12-31").
+		Want(http.StatusOK, "It is shown once")
 	found := regexp.MustCompile(`<code id="secret">(pct_\w+)</code>`).FindStringSubmatch(p.Text)
 	if found == nil || p.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("no token, or it may be stored: %v\n%s", p.Header, p.Main())
@@ -705,14 +711,16 @@ func TestTokens(t *testing.T) {
 	}
 	s.WantAudited("operator ada", "token.create", "token billing")
 	b.Get("operators").Want(http.StatusOK, "billing", "Revoke…").Lacks(found[1])
-	b.Post("tokens", "token", "billing", "token_role", "admin").Want(http.StatusBadRequest, `data-field="token">There is a token billing already`,
-		`<details class="create" open>`, `value="billing"`)
+	b.Post("tokens", "token", "billing", "token_role", "admin").
+		Want(http.StatusBadRequest, `data-field="token">There is a token billing already`,
+			`<details class="create" open>`, `value="billing"`)
 	b.Post("tokens", "token", "b", "token_role", "admin", "token_expires", "2020-01-01").Want(http.StatusBadRequest,
 		`data-field="token_expires">The expiry must be at least a minute in the future`, `value="2020-01-01"`)
 	b.Get("tokens/billing/revoke").Want(http.StatusOK, "Revoke the token billing?")
 	b.Post("tokens/billing/revoke").WantGoesTo("operators?done=revoked")
 	s.WantAudited("operator ada", "token.revoke", "token billing")
-	b.Get("operators?done=revoked").Want(http.StatusOK, "The token was revoked.", "badge revoked").Lacks("tokens/billing/revoke")
+	b.Get("operators?done=revoked").
+		Want(http.StatusOK, "The token was revoked.", "badge revoked").Lacks("tokens/billing/revoke")
 	b.Post("tokens/billing/revoke").Want(http.StatusNotFound)
 	s.viewer().Get("operators").Want(http.StatusOK, "billing").Lacks("New token", "Revoke…")
 }
@@ -739,7 +747,8 @@ func TestWebhooks(t *testing.T) {
 
 	b.Post("webhooks", "url", "http://example.com/").Want(http.StatusBadRequest,
 		`data-field="url">Url must begin with https://`, `<details class="create" open>`, `value="http://example.com/"`)
-	b.Post("webhooks", "url", "https://example.com/", "types", "key.lost").Want(http.StatusBadRequest, `data-field="types">`)
+	b.Post("webhooks", "url", "https://example.com/", "types", "key.lost").
+		Want(http.StatusBadRequest, `data-field="types">`)
 	b.Post("webhooks/1/rotate", "overlap", "soon").Want(http.StatusBadRequest, `data-field="overlap">Overlap must be`)
 	b.Post("webhooks/1/rotate", "overlap", "1h").Want(http.StatusOK, "whsec_")
 	b.Post("webhooks/1/disable").WantGoesTo("webhooks/1?done=disabled")
@@ -760,10 +769,12 @@ func TestLogLevel(t *testing.T) {
 	b.Post("log-level", "level", "debug", "for", "soon").Want(http.StatusBadRequest,
 		`data-field="for">The time must be a duration`, `value="soon"`, "<option selected>debug")
 	b.Post("log-level", "level", "debug", "for", "0").Want(http.StatusBadRequest, "The time must be more than 0.")
-	b.Post("log-level", "level", "loud", "for", "1h").Want(http.StatusBadRequest, `data-field="level">The level must be`)
+	b.Post("log-level", "level", "loud", "for", "1h").
+		Want(http.StatusBadRequest, `data-field="level">The level must be`)
 	b.Post("log-level", "level", "debug", "for", "30m").WantGoesTo("settings?done=level")
 	s.WantAudited("operator ada", "log.set_level", "log")
-	b.Get("settings?done=level").Want(http.StatusOK, "All nodes log debug and above until", "14 Mar 2027, 12:30", "The log level was set.")
+	b.Get("settings?done=level").
+		Want(http.StatusOK, "All nodes log debug and above until", "14 Mar 2027, 12:30", "The log level was set.")
 	s.viewer().Get("settings").Want(http.StatusOK, "All nodes log debug").Lacks("Set the level", "Reset it now")
 	b.Post("log-level/reset").WantGoesTo("settings?done=reset")
 	s.WantAudited("operator ada", "log.reset_level", "log")
@@ -773,7 +784,8 @@ func TestLogLevel(t *testing.T) {
 // TestPlans: the settings page shows the numbers of all plans, also to viewers.
 func TestPlans(t *testing.T) {
 	s := start(t)
-	s.viewer().Get("settings").Want(http.StatusOK, "<td>Free</td>", ">10,000</td>", ">2.0 MiB</td>", "<td>Enterprise</td>", "as agreed")
+	s.viewer().Get("settings").
+		Want(http.StatusOK, "<td>Free</td>", ">10,000</td>", ">2.0 MiB</td>", "<td>Enterprise</td>", "as agreed")
 }
 
 // TestDrain: an admin drains and resumes a node.

@@ -49,7 +49,8 @@ func TestUsage(t *testing.T) {
 		Lacks("11 Mar 2027, 00:00")
 	b.Get("accounts/acct_1/usage?by=day").Want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00",
 		`<a href="/console/keys/key_1">key_1</a>`, "listCategories", `<td class="right">3,003</td>`)
-	b.Get("accounts/acct_1/usage?by=day&from=2025-06-01").Want(http.StatusOK, "<strong>3,003</strong>").Lacks("listCategories")
+	b.Get("accounts/acct_1/usage?by=day&from=2025-06-01").
+		Want(http.StatusOK, "<strong>3,003</strong>").Lacks("listCategories")
 	b.Get("usage").Want(http.StatusOK).Lacks("listCategories")
 	b.Get("accounts/acct_1/usage?by=day&from=2027-03-01&to=2027-03-12").
 		Want(http.StatusOK, "<strong>1,002</strong>", `value="2027-03-12"`)

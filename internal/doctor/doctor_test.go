@@ -23,7 +23,11 @@ func options(t *testing.T) doctor.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := sqlite.Open(t.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: clock.NewSystem()})
+	db, err := sqlite.Open(t.Context(), sqlite.Options{
+		Dir:         dir,
+		Environment: petcat.Production,
+		Clock:       clock.NewSystem(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,12 @@ func TestLogLevel(t *testing.T) {
 	wants(hour, s.post("/log-level", `{"level":"WARN"}`))
 	wants(logLevel{}, s.remove("/log-level"))
 	wantEqual(t, "the audit entry", "token ci log.reset_level log", s.lastAudited())
-	for _, wrong := range []string{`{}`, `{"level":"loud"}`, `{"level":"info","for":"0"}`, `{"level":"info","for":"soon"}`} {
+	for _, wrong := range []string{
+		`{}`,
+		`{"level":"loud"}`,
+		`{"level":"info","for":"0"}`,
+		`{"level":"info","for":"soon"}`,
+	} {
 		s.rejected(400, "invalid_field", "POST", "/log-level", wrong)
 	}
 	s.token = s.newToken("watcher", petcat.RoleViewer)

@@ -33,7 +33,12 @@ func TestOperators(t *testing.T) {
 	ada := operator{Name: "ada", Role: "admin", LinkExpiresAt: new(noon.Add(petcat.LinkLife))}
 	wantEqual(t, "the operators", []operator{ada, bob}, decode[[]operator](t, s.get("/operators")))
 	s.rejected(409, "conflict", "POST", "/operators", `{"name":"bob","role":"admin"}`)
-	for _, wrong := range []string{`{"name":"Bob","role":"viewer"}`, `{"name":"eve","role":"root"}`, `{"name":"eve"}`, `{}`} {
+	for _, wrong := range []string{
+		`{"name":"Bob","role":"viewer"}`,
+		`{"name":"eve","role":"root"}`,
+		`{"name":"eve"}`,
+		`{}`,
+	} {
 		s.rejected(400, "invalid_field", "POST", "/operators", wrong)
 	}
 

@@ -69,7 +69,13 @@ func TestDeclinePlanRequest(t *testing.T) {
 	s.requestPlan("pro")
 	declined := decode[planRequest](t, s.post("/plan-requests/1/decline", ""))
 	wantEqual(t, "state", "declined", declined.State)
-	for query, want := range map[string]int{"": 0, "?state=pending": 0, "?state=approved": 0, "?state=declined": 1, "?state=all": 1} {
+	for query, want := range map[string]int{
+		"":                0,
+		"?state=pending":  0,
+		"?state=approved": 0,
+		"?state=declined": 1,
+		"?state=all":      1,
+	} {
 		wantEqual(t, query, want, len(decode[[]planRequest](t, s.get("/plan-requests"+query))))
 	}
 	s.rejected(400, "invalid_field", "GET", "/plan-requests?state=lost", "")

@@ -346,7 +346,10 @@ func TestUnknownOutcomes(t *testing.T) {
 		}
 
 		network.failOne(commit, tt.fate)
-		_, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: petcat.AccountName(name), Subscription: mustSubscription(t)})
+		_, err = s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{
+			Name:         petcat.AccountName(name),
+			Subscription: mustSubscription(t),
+		})
 		if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 			t.Errorf("the account %s: %v, want an unknown outcome", name, err)
 		}

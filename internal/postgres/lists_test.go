@@ -101,7 +101,10 @@ func TestAccountsInOtherLocale(t *testing.T) {
 	defer closeNow(t, s)
 	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	for _, name := range []petcat.AccountName{"Äa", "Äb", "äc"} {
-		_, createErr := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: name, Subscription: free})
+		_, createErr := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{
+			Name:         name,
+			Subscription: free,
+		})
 		err = errors.Join(err, createErr)
 	}
 	if err != nil {

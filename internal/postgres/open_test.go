@@ -108,7 +108,10 @@ func TestUnusualSettings(t *testing.T) {
 	for name, url := range map[string]string{"direct": url, "behind a pooler": pgtest.ByTCP(url, address)} {
 		s := openAt(t, url, Options{})
 		account := name + " Ž"
-		_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: petcat.AccountName(account), Subscription: mustSubscription(t)})
+		_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{
+			Name:         petcat.AccountName(account),
+			Subscription: mustSubscription(t),
+		})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

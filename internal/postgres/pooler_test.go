@@ -50,7 +50,10 @@ func TestBehindPooler(t *testing.T) {
 				}
 			}
 			if client == 0 {
-				created, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: "zoo", Subscription: mustSubscription(t)})
+				created, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{
+					Name:         "zoo",
+					Subscription: mustSubscription(t),
+				})
 				if err == nil {
 					_, err = s.CloseAccount(t.Context(), petcat.By("cli:ada"), created.Value.ID)
 				}

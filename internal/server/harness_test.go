@@ -113,7 +113,10 @@ func must[T any](v T, err error) T {
 func newKey(t *testing.T, in *store.Store) (key petcat.Key, secret petcat.Secret) {
 	t.Helper()
 	free := must(petcat.ParseSubscription(string(petcat.Free), petcat.Quota{}, petcat.Storage{}))
-	account := must(in.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: "acme", Subscription: free})).Value
+	account := must(in.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{
+		Name:         "acme",
+		Subscription: free,
+	})).Value
 	keys := petcat.KeyGenerator{Environment: in.Environment(), Random: rand.Reader}
 	n, secret, err := keys.NewKey(account.ID, petcat.KeyTerms{})
 	if err != nil {

@@ -106,7 +106,10 @@ func TestCatchUpOfOtherChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.command.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: "zoo", Subscription: plan}); err != nil {
+	if _, err := p.command.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{
+		Name:         "zoo",
+		Subscription: plan,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	p.catchUp(t)

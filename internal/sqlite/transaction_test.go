@@ -257,7 +257,10 @@ func TestAccessChangeInSharedCommit(t *testing.T) {
 		var waiting sync.WaitGroup
 		for _, write := range []func() error{
 			func() error {
-				_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{Name: "zoo", Subscription: subscription})
+				_, err := s.CreateAccount(t.Context(), petcat.By("cli:ada"), petcat.NewAccount{
+					Name:         "zoo",
+					Subscription: subscription,
+				})
 				return err
 			},
 			func() error { return s.SetSharedText(t.Context(), "test", "a write without the counter row") },
