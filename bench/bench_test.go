@@ -75,7 +75,11 @@ func TestFill(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	s := store.New(db, clock.NewSystem())
 	n := 0
-	if err := s.CategoriesSince(t.Context(), 0, func(petcat.RevisedCategory) error { n++; return nil }); err != nil || n != 12 {
+	count := func(petcat.RevisedCategory) error {
+		n++
+		return nil
+	}
+	if err := s.CategoriesSince(t.Context(), 0, count); err != nil || n != 12 {
 		t.Errorf("%d categories, %v", n, err)
 	}
 }

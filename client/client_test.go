@@ -53,7 +53,8 @@ func TestNew(t *testing.T) {
 
 // TestNilHTTPClient: New rejects a nil http.Client.
 func TestNilHTTPClient(t *testing.T) {
-	if _, err := petcat.New("http://petcat.test", validKey, petcat.WithHTTPClient(nil)); err == nil || !strings.Contains(err.Error(), "WithHTTPClient") {
+	_, err := petcat.New("http://petcat.test", validKey, petcat.WithHTTPClient(nil))
+	if err == nil || !strings.Contains(err.Error(), "WithHTTPClient") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -61,7 +61,6 @@ const (
 	stripDeliveries = `DELETE FROM deliveries`
 	// stripWebhooks keeps a secret out of backups, and a restored copy from sending what the original
 	// sends.
-	//nolint:gosec // it has no credentials
 	stripWebhooks = `
 		UPDATE webhooks SET secret = '', old_secret = '', overlap_ends = NULL,
 			disabled_at = coalesce(disabled_at, created_at),
