@@ -76,7 +76,7 @@ func TestPostmanIsFromTheYAML(t *testing.T) {
 			"name": document.Get("info", "title").Value,
 			"description": "Put your API key into the variable api_key of this collection. " +
 				"base_url is the address of the service, with /v1. Run the collection to see each operation; " +
-				"it deletes what it creates, except a store order.",
+				"it deletes what it creates, except a store order, and revokes the key at the end.",
 			"schema": "https://schema.getpostman.com/json/collection/v2.1.0/collection.json",
 		},
 		Auth: map[string]any{
@@ -90,7 +90,11 @@ func TestPostmanIsFromTheYAML(t *testing.T) {
 		// A deprecated operation may have ended.
 		Event: after("pm.test('succeeds', () => pm.expect(pm.response.code < 400 || pm.response.code === 410).to.be.true);"),
 	}
-	deletes := folder{Name: "Deletes", Description: "Delete what the other requests created."}
+	deletes := folder{
+		Name:        "Deletes",
+		Description: "Delete what the other requests created. The last one revokes the API key.",
+	}
+	var revocation request
 	for _, path := range document.Get("paths").Items() {
 		for _, p := range path.Get("parameters").Items() {
 			made.Variable = append(made.Variable, variable{Key: p.Get("name").Value, Value: p.Get("example").Value})
@@ -102,6 +106,10 @@ func TestPostmanIsFromTheYAML(t *testing.T) {
 			for _, operation := range path.Items() {
 				if tags := operation.Get("tags").Items(); len(tags) > 0 && tags[0].Value == f.Name {
 					r := postmanRequest(t, path, operation)
+					if path.Name == "/key/revoke" {
+						revocation = r
+						continue
+					}
 					if r.Request.Method == http.MethodDelete {
 						deletes.Item = slices.Insert(deletes.Item, 0, r) // pets before their category
 						continue
@@ -115,6 +123,7 @@ func TestPostmanIsFromTheYAML(t *testing.T) {
 		}
 		made.Item = append(made.Item, f)
 	}
+	deletes.Item = append(deletes.Item, revocation)
 	made.Item = append(made.Item, deletes)
 	var want bytes.Buffer
 	e := json.NewEncoder(&want)
