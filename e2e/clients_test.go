@@ -295,7 +295,7 @@ func TestClientsSamples(t *testing.T) {
 	must(t, json.Unmarshal(text, &samples))
 	for _, l := range []struct{ language, file, block, command string }{
 		{"Python", "samples.py", "%s\n", "python3 samples.py"},
-		{"TypeScript", "samples.mjs", "{ %s }\n", "node samples.mjs"}, // samples share names
+		{"TypeScript", "samples.mjs", "{\n%s\n}\n", "node samples.mjs"}, // samples share names
 		{"Go", "samples.go", "{\n%s\n}\n", "go run samples.go"},
 	} {
 		t.Run(l.language, func(t *testing.T) {
