@@ -134,8 +134,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestLostRotation: a program whose rotation got no response is never locked out, and no program loses a
-// successor that it uses.
+// TestLostRotation: a program whose rotation got no response is not locked out before its overlap
+// ends, and no program loses a successor that it uses. A repeated request with the successor tells that it was stored.
 func TestLostRotation(t *testing.T) {
 	s := start(t)
 	account := s.account("acme", petcat.Free)
@@ -155,7 +155,9 @@ func TestLostRotation(t *testing.T) {
 	wantError(t, a, 409, petcat.CodeConflict)
 	wantHeader(t, a, "Retry-After", "5")
 	s.advance(5 * time.Second)
-	found := s.rotated(``, old)
+	second := withHeader("Idempotency-Key", "second")
+	found := s.rotated(``, old, second)
+	wantError(t, s.rotate(``, found.Key, second), 422, petcat.CodeIdempotencyKeyReused)
 	wantError(t, s.list(withKey(lost.Key)), 401, petcat.CodeRevokedAPIKey)
 	wantStatus(t, s.list(withKey(found.Key)), 200)
 
