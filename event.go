@@ -31,6 +31,7 @@ const (
 	EventKeyExpiring       EventType = "key.expiring"    // 14, 3 and 1 days before
 	EventKeyCreated        EventType = "key.created"
 	EventKeyRevoked        EventType = "key.revoked"
+	EventKeyLeaked         EventType = "key.leaked" // somebody reported its secret, and it is disabled
 	EventKeyBanned         EventType = "key.banned"
 	EventPlanRequested     EventType = "plan.requested"
 	EventPlanChanged       EventType = "plan.changed"
@@ -48,6 +49,7 @@ func EventTypes() []EventType {
 		EventKeyExpiring,
 		EventKeyCreated,
 		EventKeyRevoked,
+		EventKeyLeaked,
 		EventKeyBanned,
 		EventPlanRequested,
 		EventPlanChanged,

@@ -173,10 +173,15 @@ func testKeys(t *testing.T, open Open) {
 		k, _ := f.key(t, f.account(t, "zoo").ID, 1)
 		k.DisabledAt, k.LeakedAt = noon, noon
 		wantEqual(t, "the result", k, f.change(t, k.ID, petcat.ReportLeakedKey))
+		events := f.eventLines(t)
 		entries := len(f.audit(t))
 		f.clock.Advance(time.Minute)
 		wantEqual(t, "reported again", k, f.change(t, k.ID, petcat.ReportLeakedKey))
 		wantEqual(t, "audit entries of a repeated report", entries, len(f.audit(t)))
+		wantEqual(t, "the event",
+			`key.leaked {"account":"acct_1","hint":"`+k.Hint+`","key":"key_1","label":"key 1"}`,
+			events[len(events)-1])
+		wantEqual(t, "events of a repeated report", events, f.eventLines(t))
 		wantEqual(t, "stored", []petcat.Key{k}, f.keys(t, 0))
 		enabled := f.change(t, k.ID, petcat.EnableKey)
 		wantEqual(t, "the report of an enabled key", noon, enabled.LeakedAt)
