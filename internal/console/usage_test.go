@@ -38,7 +38,8 @@ func TestUsage(t *testing.T) {
 				Bytes:          1_234_567,
 			},
 			Detail: []petcat.UsageDetail{
-				{Key: k.ID, Operation: petcat.OpListCategories, Requests: 1000 + int64(i), Rejected: 15, Failed: 2},
+				{Key: k.ID, Operation: petcat.OpListCategories, Requests: 1000, Rejected: 15, Failed: 2},
+				{Key: k.ID, Operation: petcat.OpGetPetByID, Requests: int64(i)},
 			},
 		})
 	}
@@ -48,7 +49,8 @@ func TestUsage(t *testing.T) {
 		Want(http.StatusOK, "<strong>2,001</strong>", "14 Mar 2027, 11:00", "14 Mar 2027, 07:00", "2.5 MB").
 		Lacks("11 Mar 2027, 00:00")
 	b.Get("accounts/acct_1/usage?by=day").Want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00",
-		`<a href="/console/keys/key_1">key_1</a>`, "listCategories", `<td class="right">3,003</td>`)
+		`<a href="/console/keys/key_1">key_1</a> made before`, `<td class="right">3,003</td>`,
+		"<td>listCategories</td>", `getPetById <span class="badge deprecated">`)
 	b.Get("accounts/acct_1/usage?by=day&from=2025-06-01").
 		Want(http.StatusOK, "<strong>3,003</strong>").Lacks("listCategories")
 	b.Get("usage").Want(http.StatusOK).Lacks("listCategories")

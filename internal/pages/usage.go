@@ -44,11 +44,29 @@ func (x *Exchange) Windows(l Limiter, a petcat.Account) []Window {
 
 // Parts has the usage of accounts by key and operation.
 type Parts interface {
+	FindKey(ctx context.Context, id petcat.KeyID) (petcat.Key, error)
 	UsageParts(ctx context.Context, q petcat.UsageQuery) ([]petcat.UsagePart, error)
 }
 
 // UsageDetail is what used up an account's requests, the largest first.
-type UsageDetail struct{ Keys, Operations []petcat.UsageDetail }
+type UsageDetail struct {
+	Keys       []KeyUsage
+	Operations []OperationUsage
+}
+
+// KeyUsage is the usage of a key. Its id is 0 for requests that were not counted apart.
+type KeyUsage struct {
+	petcat.UsageDetail
+
+	Label string
+}
+
+// OperationUsage is the usage of an operation.
+type OperationUsage struct {
+	petcat.UsageDetail
+
+	Deprecated bool
+}
 
 // maxDetail is the maximum number of keys and operations on a page.
 const maxDetail = 20
@@ -56,11 +74,30 @@ const maxDetail = 20
 // UsageDetail returns the keys and operations of the usage that q selects. It is empty if q begins
 // before the first day that is kept.
 func (x *Exchange) UsageDetail(s Parts, q petcat.UsageQuery) (d UsageDetail, err error) {
-	if d.Keys, err = x.largest(s, q, petcat.GroupByKey); err != nil {
+	keys, err := x.largest(s, q, petcat.GroupByKey)
+	if err != nil {
 		return d, err
 	}
-	d.Operations, err = x.largest(s, q, petcat.GroupByOperation)
-	return d, err
+	for _, u := range keys {
+		var k petcat.Key
+		if u.Key != 0 {
+			if k, err = s.FindKey(x.R.Context(), u.Key); err != nil {
+				return d, err
+			}
+		}
+		d.Keys = append(d.Keys, KeyUsage{UsageDetail: u, Label: k.Label})
+	}
+	operations, err := x.largest(s, q, petcat.GroupByOperation)
+	if err != nil {
+		return d, err
+	}
+	for _, u := range operations {
+		deprecated := slices.ContainsFunc(petcat.Operations(), func(o petcat.Operation) bool {
+			return o.ID == u.Operation && o.Deprecated()
+		})
+		d.Operations = append(d.Operations, OperationUsage{UsageDetail: u, Deprecated: deprecated})
+	}
+	return d, nil
 }
 
 // largest returns the largest parts of the usage by a group.

@@ -274,7 +274,7 @@ func TestUsageAndRejections(t *testing.T) {
 	b.Get("keys/key_1").Want(http.StatusOK, "This key is banned until", "14 Mar 2027, 12:01")
 	b.Get("usage").Want(http.StatusOK, "<strong>1,000</strong>", "14 Mar 2027, 11:00").Lacks("11 Mar 2027, 00:00")
 	b.Get("usage?by=day").Want(http.StatusOK, "<strong>2,001</strong>", "11 Mar 2027, 00:00",
-		`<a href="/account/keys/key_1">key_1</a>`, "listCategories", `<td class="right">2,001</td>`)
+		`<a href="/account/keys/key_1">key_1</a> made before`, "listCategories", `<td class="right">2,001</td>`)
 	b.Get("usage.json?by=hour").Want(http.StatusOK, `"periods":[[`, ",1000,").Lacks(",2000,")
 	s.Clock.Advance(time.Minute)
 	b.Get("").Want(http.StatusOK).Lacks("is banned until")
