@@ -96,7 +96,7 @@ func (s *Store) NoteQuotaMark(ctx context.Context, m petcat.QuotaMark) error {
 // selectExpiringKeys selects keys that expire after $1 and at $2 at the latest, if they were created at
 // least $3 before. It leaves out those whose event with the name $4, key and expiry is written.
 const selectExpiringKeys = `
-	SELECT k.id, k.account_id, k.label, k.hint, k.expires_at FROM api_keys AS k
+	SELECT ` + keyColumns + ` FROM api_keys AS k
 	WHERE k.expires_at > $1 AND k.expires_at <= $2 AND k.revoked_at IS NULL
 		AND k.created_at <= k.expires_at - $3
 		AND NOT EXISTS (SELECT 1 FROM events AS e WHERE e.once = $4 || k.id || ' ' || k.expires_at)
@@ -104,11 +104,6 @@ const selectExpiringKeys = `
 
 // expiringKeys is the number of keys of which one transaction tells.
 const expiringKeys = 100
-
-func scanExpiringKey(row Row) (k petcat.Key, err error) {
-	err = row.Scan(&k.ID, &k.Account, &k.Label, &k.Hint, (*moment)(&k.ExpiresAt))
-	return k, err
-}
 
 // NoteExpiringKeys implements [petcat.EventStore].
 func (s *Store) NoteExpiringKeys(ctx context.Context) error {
@@ -134,7 +129,7 @@ func (s *Store) noteExpiringKeys(ctx context.Context, nearer, warning time.Durat
 	once := fmt.Sprintf("expiring in %d: ", int64(warning.Hours()))
 	find := func(q Querier, now time.Time) ([]petcat.Key, error) {
 		after, until := now.Add(nearer).UnixMilli(), now.Add(warning).UnixMilli()
-		return queryRows(q, scanExpiringKey, selectExpiringKeys,
+		return queryRows(q, scanKey, selectExpiringKeys,
 			after, until, warning.Milliseconds(), once, expiringKeys)
 	}
 	found, err := find(s.reader(ctx, "find keys that expire soon"), Now(s.clock))
@@ -162,6 +157,9 @@ func (s *Store) noteExpiringKeys(ctx context.Context, nearer, warning time.Durat
 func keyEvent(k petcat.Key) detail {
 	d := keyDetail(k)
 	d["key"] = k.ID.String()
+	if k.Successor != 0 {
+		d["successor"] = k.Successor.String()
+	}
 	return d
 }
 

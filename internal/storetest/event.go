@@ -46,7 +46,7 @@ func testEvents(t *testing.T, open Open) {
 		`key.created {"account":"acct_1","hint":"` + first.Hint + `","key":"key_1","label":"key 1"}`,
 		`key.created {"account":"acct_1","hint":"` + rotation.Generated().Hint + `","key":"key_2","label":"key 1"}`,
 		`key.revoked {"account":"acct_1","expires_at":"2027-03-04T13:00:00Z",` +
-			`"hint":"` + first.Hint + `","key":"key_1","label":"key 1"}`,
+			`"hint":"` + first.Hint + `","key":"key_1","label":"key 1","successor":"key_2"}`,
 		`plan.requested {"account":"acct_1","note":"we grow","plan":"pro","request":1}`,
 		`plan.changed {"account":"acct_1","from":"free","max_bytes":20971520,"max_categories":100000,` +
 			`"per_day":10000,"per_minute":300,"plan":"pro"}`,
@@ -93,9 +93,9 @@ func testExpiringKeys(t *testing.T, open Open) {
 	const day = 24 * time.Hour
 	f := start(t, open)
 	a := f.account(t, "zoo")
-	long, _ := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(20 * day)})
+	long, _ := f.keyOn(t, a.ID, 1, petcat.KeyTerms{ExpiresAt: noon.Add(20 * day), ReadOnly: true})
 	f.keyOn(t, a.ID, 2, petcat.KeyTerms{ExpiresAt: noon.Add(2 * time.Hour)})
-	f.key(t, a.ID, 3)
+	rotated, _ := f.key(t, a.ID, 3)
 	revoked, _ := f.keyOn(t, a.ID, 4, petcat.KeyTerms{ExpiresAt: noon.Add(20 * day)})
 	must(f.ChangeKey(t.Context(), petcat.By(operator), revoked.ID, petcat.RevokeKey))
 	before := len(f.eventLines(t))
@@ -119,12 +119,20 @@ func testExpiringKeys(t *testing.T, open Open) {
 	f.clock.Advance(day)
 	told(3)
 	line := `key.expiring {"account":"acct_1","expires_at":"2027-03-24T12:00:00Z",` +
-		`"hint":"` + long.Hint + `","key":"key_1","label":"key 1"}`
+		`"hint":"` + long.Hint + `","key":"key_1","label":"key 1","read_only":true}`
 	wantEqual(t, "events", []string{line, line, line}, f.eventLines(t)[before:])
 	later := f.now().Add(2 * time.Hour)
 	edit := must(petcat.ParseKeyEdit(nil, &later, nil))
 	must(f.EditKey(t.Context(), petcat.By(operator), long.ID, edit))
 	told(4)
+	rotation, _, err := generator(9).Rotation(rotated.ID, time.Hour)
+	must(f.RotateKey(t.Context(), petcat.By(operator), must(rotation, err)))
+	told(6) // of its successor, and of its end
+	lines := f.eventLines(t)
+	wantEqual(t, "the event of a rotated key",
+		`key.expiring {"account":"acct_1","expires_at":"2027-03-24T13:00:00Z",`+
+			`"hint":"`+rotated.Hint+`","key":"key_3","label":"key 3","successor":"key_5"}`,
+		lines[len(lines)-1])
 }
 
 // testCategoryEvents: changes of categories are told at most once a minute, and only if there are any.
