@@ -76,7 +76,8 @@ func (s KeyState) Err() error {
 	case KeyExpired:
 		return Errorf(CodeExpiredAPIKey, "this API key has expired; use its successor or ask for a new one")
 	case KeyDisabled:
-		return Errorf(CodeDisabledAPIKey, "this API key is disabled; ask the operator to enable it")
+		return Errorf(CodeDisabledAPIKey, "this API key is disabled, perhaps because it was reported as leaked; "+
+			"use another one, or ask the operator to enable it")
 	default:
 		return nil
 	}

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -303,7 +304,11 @@ func TestLeakedKeys(t *testing.T) {
 	if len(a.body) > 0 {
 		t.Errorf("the body %s, want none", a.body)
 	}
-	wantError(t, s.list(withKey(leaked)), 401, petcat.CodeDisabledAPIKey)
+	a = s.list(withKey(leaked))
+	wantError(t, a, 401, petcat.CodeDisabledAPIKey)
+	if !bytes.Contains(a.body, []byte("reported as leaked")) {
+		t.Errorf("the body %s, want why the key is disabled", a.body)
+	}
 	wantStatus(t, s.list(withKey(other)), 200)
 	wantStatus(t, s.report(reportOf(leaked)), 202) // the same, whatever was found
 	var entries []string
