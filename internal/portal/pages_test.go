@@ -278,6 +278,11 @@ func TestUsageAndRejections(t *testing.T) {
 	b.Get("usage.json?by=hour").Want(http.StatusOK, `"periods":[[`, ",1000,").Lacks(",2000,")
 	s.Clock.Advance(time.Minute)
 	b.Get("").Want(http.StatusOK).Lacks("is banned until")
+	b.Get("usage").Want(http.StatusOK).Lacks("may be missing")
+
+	s.Clock.Advance(2 * time.Hour)
+	pagetest.Must(t, s.Store.Clean(t.Context())) // finds that N1 was killed
+	b.Get("usage").Want(http.StatusOK, "Requests after 14 Mar 2027, 12:00:18 may be missing")
 }
 
 func TestPlanRequests(t *testing.T) {

@@ -14,6 +14,7 @@ type usageView struct {
 	Begin   time.Time
 	Total   petcat.UsageCounts
 	Detail  pages.UsageDetail
+	Gaps    []petcat.UsageGap
 	Periods []petcat.UsagePeriod // the newest first
 }
 
@@ -43,6 +44,7 @@ func (p *Portal) usage(x *pages.Exchange) error {
 		By:      q.Step,
 		Begin:   q.From,
 		Detail:  detail,
+		Gaps:    h.Gaps,
 		Periods: h.Periods,
 	}
 	for _, period := range h.Periods {
