@@ -248,7 +248,7 @@ func serviceSettings(s *Settings) []Setting {
 			Default: "64MiB",
 			Usage:   "store at most this `size` of categories in all",
 			More: "A node keeps the list in memory, plain and compressed: " +
-				"[sizing](operations.md#sizing) has the memory that it needs.",
+				"see [Sizing](operations.md#sizing).",
 			set:  into(&s.MaxCategoriesSize, size),
 			must: "a size from 1MiB to 4GiB, such as 64MiB",
 		},
