@@ -157,6 +157,9 @@ func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan impo
 				"nothing was sent: the service cannot reach its database, so its list may lack new categories; " +
 					"wait until the database is back")
 		}
+		if err == nil { // without the requests for the list
+			usage, _, err = api.Usage(f.ctx())
+		}
 	}
 	if err != nil {
 		return plan, err

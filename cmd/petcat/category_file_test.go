@@ -62,8 +62,11 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.list = append(s.list, c)
 		status, answer = http.StatusCreated, c
 		s.created(len(s.list))
-	case s.list == nil:
-		answer = []string{}
+	default: // the list
+		s.quota--
+		if s.list == nil {
+			answer = []string{}
+		}
 	}
 	h := w.Header()
 	if s.age != "" {
@@ -112,7 +115,7 @@ func TestImport(t *testing.T) {
 	s.wantImport(ctx, t, exitInterrupted, `.*: \d+ rows created, 0 existed already, 1 rejected`,
 		bad+`petcat: interrupted; \d+ rows were sent; `+again+"\n", file)
 
-	s.list, s.quota = s.list[:10], 21
+	s.list, s.quota = s.list[:10], 22 // one request reads the list
 	daily := again + `; if you run it every day, it finishes on \d{4}-\d\d-\d\d` + "\n"
 	s.wantImport(t.Context(), t, exitTryLater, ".*: 21 rows created, 10 existed already, 1 rejected",
 		bad+`petcat: .* 429 daily_quota_exceeded.*; `+daily, file)
@@ -129,6 +132,9 @@ func TestImport(t *testing.T) {
 	dry := append(input, "--dry-run")
 	s.quota = 20
 	s.wantImport(t.Context(), t, exitDone, `-: 1 row would be created, 0 existed already, 0 rejected\.`, "", dry...)
+	s.quota = 1 // the list uses it
+	s.wantImport(t.Context(), t, exitDone,
+		`-: 1 row would be created, .* With the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`, "", dry...)
 	s.quota = 0
 	s.wantImport(t.Context(), t, exitDone,
 		`-: 1 row would be created, .* With the quotas, the last row is sent on \d{4}-\d\d-\d\d\.`,

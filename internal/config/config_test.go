@@ -269,6 +269,8 @@ func TestUnknownVariables(t *testing.T) {
 		"PETCAT_URL=x",
 		"PETCAT_API_KEY=x",
 		"PETCAT_API_KEY_FILE=x",
+		"PETCAT_ADMIN_URL=x",
+		"PETCAT_ADMIN_TOKEN=x",
 		"PETCAT_PORT=tcp://10.0.0.1:80",
 		"PETCAT_PORT_8080_TCP_ADDR=10.0.0.1",
 		"PETCAT_SERVICE_HOST=10.0.0.1",

@@ -194,6 +194,9 @@ func UnknownVariables(environ []string) (unknown []string) {
 		serviceURLEnv:       true,
 		apiKeyEnv:           true,
 		apiKeyEnv + "_FILE": true,
+		// Programs of operators read these (docs/operations.md).
+		"PETCAT_ADMIN_URL":   true,
+		"PETCAT_ADMIN_TOKEN": true,
 	}
 	for _, s := range Table() {
 		known[s.Env] = true
