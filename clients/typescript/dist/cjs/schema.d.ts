@@ -6,7 +6,7 @@ export interface components {
         Category: {
             /**
              * Format: int64
-             * @description Assigned by the service, ascending in the order of creation, never reused. It fits in every JSON number type.
+             * @description Assigned by the service in ascending order of creation. Only after the operator restored a backup are later values reused. It fits in every JSON number type.
              */
             id: number;
             /** @description The name, as sent. */
@@ -32,7 +32,7 @@ export interface components {
         NewCategory: {
             /**
              * @description At most 1,000 characters (Unicode code points), not only white space, and no control
-             *     characters. It is stored exactly as sent: nothing is trimmed.
+             *     characters. It is stored exactly as sent.
              */
             name: string;
             /**
@@ -52,7 +52,7 @@ export interface components {
         Pet: {
             /**
              * Format: int64
-             * @description Assigned by the service, ascending in the order of creation, never reused. It fits in every JSON number type.
+             * @description Assigned by the service in ascending order of creation. Only after the operator restored a backup are later values reused. It fits in every JSON number type.
              */
             id: number;
             /** @description The name, exactly as it was sent. */
@@ -67,7 +67,7 @@ export interface components {
         NewPet: {
             /**
              * @description At most 1,000 characters (Unicode code points), not only white space, and no control
-             *     characters. It is stored exactly as sent: nothing is trimmed.
+             *     characters. It is stored exactly as sent.
              */
             name: string;
             /**
@@ -80,7 +80,7 @@ export interface components {
         Order: {
             /**
              * Format: int64
-             * @description Assigned by the service, ascending in the order of creation, never reused. The orders of all accounts are numbered together,
+             * @description Assigned by the service in ascending order of creation. Only after the operator restored a backup are later values reused. The orders of all accounts are numbered together,
              *     so yours have gaps.
              */
             id: number;
@@ -91,7 +91,7 @@ export interface components {
             pet_id: number;
             /**
              * Format: int32
-             * @description How many are ordered.
+             * @description The number of pets ordered.
              */
             quantity: number;
         };
@@ -118,22 +118,22 @@ export interface components {
                 window: "minute" | "day" | (string & {});
                 /**
                  * Format: int64
-                 * @description How many requests the window allows.
+                 * @description The window's quota.
                  */
                 limit: number;
                 /**
                  * Format: int64
-                 * @description How many requests it has allowed. It can exceed `limit` after a change to a smaller plan or an outage.
+                 * @description The number of requests counted. It can exceed `limit` after a change to a smaller plan or an outage.
                  */
                 used: number;
                 /**
                  * Format: int64
-                 * @description How many more it allows.
+                 * @description The number of requests remaining.
                  */
                 remaining: number;
                 /**
                  * Format: int64
-                 * @description When it ends, as a Unix timestamp in seconds.
+                 * @description When the window resets, as a Unix timestamp in seconds.
                  */
                 reset: number;
             }[];
@@ -156,7 +156,7 @@ export interface components {
                 until: number;
             }[];
             key: components["schemas"]["Key"];
-            /** @description What the account's categories take, and may take. */
+            /** @description The size of the account's categories, and its limits. */
             storage: {
                 /**
                  * Format: int64
@@ -170,12 +170,12 @@ export interface components {
                 max_bytes: number;
                 /**
                  * Format: int64
-                 * @description How many there are.
+                 * @description The number of categories.
                  */
                 categories: number;
                 /**
                  * Format: int64
-                 * @description How many there may be. As many pets, and as many orders, may exist.
+                 * @description The maximum number of categories; the same maximum applies to pets and to orders.
                  */
                 max_categories: number;
             };
@@ -184,13 +184,13 @@ export interface components {
         Key: {
             /** @description The id by which the operator knows the key. It is not secret. */
             id: string;
-            /** @description What the key is called; may be empty. */
+            /** @description The label of the key; may be empty. */
             label: string;
-            /** @description Whether operations that change something are 403. */
+            /** @description Whether the key is read-only; if so, changes get 403. */
             read_only: boolean;
             /**
              * Format: int64
-             * @description When it ends, as a Unix timestamp in seconds; `null`: never.
+             * @description When the key expires, as a Unix timestamp in seconds; `null`: never.
              */
             expires_at: number | null;
             /** @description The networks in which it works, in CIDR notation. Empty if it works everywhere. */
@@ -211,7 +211,7 @@ export interface components {
             read_only: boolean;
             /**
              * Format: int64
-             * @description When it ends, as a Unix timestamp in seconds; `null`: never.
+             * @description When the key expires, as a Unix timestamp in seconds; `null`: never.
              */
             expires_at: number | null;
             /** @description Those of the old key. */
@@ -222,7 +222,7 @@ export interface components {
             replaces: string;
             /**
              * Format: int64
-             * @description When the old key ends, as a Unix timestamp in seconds.
+             * @description When the old key expires, as a Unix timestamp in seconds.
              */
             replaced_until: number;
         };
@@ -239,17 +239,17 @@ export interface components {
             operation?: string;
             /**
              * Format: int64
-             * @description How many requests were allowed.
+             * @description The number of allowed requests.
              */
             requests: number;
             /**
              * Format: int64
-             * @description How many were rejected by a quota or a ban.
+             * @description The number of requests rejected by a quota or a ban.
              */
             rejected: number;
             /**
              * Format: int64
-             * @description How many got a 5xx response; they may also be in `requests`.
+             * @description The number of 5xx responses; they may also count in `requests`.
              */
             failed: number;
         };
