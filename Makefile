@@ -80,7 +80,7 @@ clients: need-go need-npm clients/typescript/node_modules $(addprefix tools/,att
 ##@ Check
 
 .PHONY: check
-check: fmt-check vet cross lint tidy-check workflows gen-check contract alerts vuln ## Run all checks other than tests
+check: fmt-check wording vet cross lint tidy-check workflows gen-check contract alerts vuln ## Run all checks other than tests
 
 .PHONY: fmt
 fmt: need-go ## Format the Go files, the pages' templates and the documents
@@ -93,6 +93,10 @@ fmt-check: need-go ## Fail if a Go file, a template or a document is not formatt
 	@git ls-files -z '*.md' | xargs -0 scripts/paragraphs -check
 	@$(FORMAT_TEMPLATES) -check || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 	@$(GOLANGCI) fmt --diff || { echo "make fmt-check: run make fmt" >&2; exit 1; }
+
+.PHONY: wording
+wording: ## Fail if a document, a page or a message contains a phrase that CONTRIBUTING.md rules out
+	@scripts/wording
 
 .PHONY: vet
 vet: need-go ## Run go vet, including files with build tags

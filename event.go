@@ -26,8 +26,8 @@ type EventType string
 
 // The types of events.
 const (
-	EventQuotaWarning      EventType = "quota.warning"   // 80 % or 95 % of a day's quota is used
-	EventQuotaExhausted    EventType = "quota.exhausted" // a day's quota is used up
+	EventQuotaWarning      EventType = "quota.warning"   // 80% or 95% of a daily quota is used
+	EventQuotaExhausted    EventType = "quota.exhausted" // a daily quota is used up
 	EventKeyExpiring       EventType = "key.expiring"    // 14, 3 and 1 days before
 	EventKeyCreated        EventType = "key.created"
 	EventKeyRevoked        EventType = "key.revoked"

@@ -19,7 +19,7 @@ func (r report) draw(dir string) error {
 		p := plots[first.what]
 		if p == nil {
 			p = plot.New()
-			p.Title.Text, p.X.Label.Text, p.Y.Label.Text = first.what, "requests a second", "p99 in ms"
+			p.Title.Text, p.X.Label.Text, p.Y.Label.Text = first.what, "requests per second", "p99 in ms"
 			p.X.Min, p.Y.Min, p.Legend.Top, p.Legend.Left = 0, 0, true, true
 			plots[first.what] = p
 		}

@@ -86,7 +86,7 @@ func (r row) met() string {
 	case r.bound.words == "at most" && value <= r.bound.value, r.bound.words == "at least" && value >= r.bound.value:
 		return "yes"
 	}
-	return "no" // NaN is "no", too
+	return "no" // also for NaN
 }
 
 // median returns the median of the values, 0 for none.

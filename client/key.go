@@ -65,7 +65,7 @@ func (s *Key) Rotate(ctx context.Context, overlap time.Duration, options ...Opti
 	}
 }
 
-// Revoke revokes the key for ever.
+// Revoke revokes the key permanently.
 func (s *Key) Revoke(ctx context.Context, options ...Option) (*Response, error) {
 	res, err := s.client.Do(ctx, http.MethodPost, keyPath+"/revoke", nil, &KeyInfo{}, options...)
 	if errors.Is(err, ErrOutcomeUnknown) && errors.Is(err, CodeRevokedAPIKey) {

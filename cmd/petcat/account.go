@@ -326,7 +326,7 @@ func linkAccount(c *call, a petcat.Account) error {
 func signOutAccount(c *call, a petcat.Account) error {
 	ended, err := c.store.SignOutEverywhere(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID})
 	return c.done(err, record{kv("ended_sessions", ended.Value)},
-		"Sessions of %s that ended: %d. Its unused links ended, too.", accountTitle(a), ended.Value)
+		"Sessions of %s that ended: %d. Its unused links also expired.", accountTitle(a), ended.Value)
 }
 
 func listRejections(c *call, a petcat.Account) error {

@@ -48,7 +48,7 @@ func listEvents(c *call) error {
 		}
 		after = page[len(page)-1].ID
 	}
-	return c.list(records(c, all), "id timestamp type data", "There are no such events.")
+	return c.list(records(c, all), "id timestamp type data", "No matching events.")
 }
 
 // followEvents prints events as they happen. Between two looks it closes the data, because an open SQLite

@@ -256,7 +256,7 @@ func serviceSettings(s *Settings) []Setting {
 			Flag:    "usage-detail",
 			Env:     "PETCAT_USAGE_DETAIL",
 			Default: "true",
-			Usage:   "count the usage of each key and operation, too",
+			Usage:   "also count the usage of each key and operation",
 			More:    "Without it, `petcat usage --by-key`, exports and `/v1/usage/history?group=` have no rows.",
 			set:     into(&s.UsageDetail, strconv.ParseBool),
 			must:    trueOrFalse,

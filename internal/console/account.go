@@ -255,7 +255,7 @@ func (c *Console) confirmClose(x *pages.Exchange) error {
 	return x.Confirm("accounts", pages.Confirmation{
 		Question: "Close the account " + pages.Isolate(a.Name) + " (" + a.ID.String() + ")?",
 		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. " +
-			"This cannot be undone. The name can be used again. What it created stays; its page can delete that, too.",
+			"This cannot be undone. The name can be used again. Its categories, pets and orders stay; its page can also delete them.",
 		Action: accountPath(a.ID) + "/close",
 		Button: "Close the account",
 		Back:   accountPath(a.ID),

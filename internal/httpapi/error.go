@@ -17,7 +17,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	gone := web.IsGone(e.r, err) && web.StatusOf(public.Code) >= http.StatusInternalServerError
 	if gone {
 		// Only a client that closed only its sending side can receive this.
-		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was cancelled")
+		public = petcat.Errorf(petcat.CodeServiceUnavailable, "the request was canceled")
 	} else {
 		e.Code = public.Code
 	}

@@ -63,7 +63,7 @@ func (p *Portal) confirmRevoke(x *pages.Exchange) error {
 	}
 	return x.ConfirmRevoke("overview", k,
 		"To replace a key without a gap, rotate it instead. "+
-			"If somebody else may be signed in to this account, sign out everywhere, too.")
+			"If somebody else may be signed in to this account, also sign out everywhere.")
 }
 
 func (p *Portal) revokeKey(x *pages.Exchange) error {

@@ -266,7 +266,7 @@ func TestUsageAndRejections(t *testing.T) {
 	b.Get("").Want(http.StatusOK,
 		"7 of 60", "14 Mar 2027, 12:01:00", "7 of 1,000",
 		"14 Mar 2027, 11:53", "is banned until", "101 requests",
-		"The minute quota was used up: 60 of 60. Wait until the minute is over",
+		"The minute quota was used up: 60 of 60. Wait for the time in Retry-After",
 		"ask for another plan",
 		"Make your program wait for Retry-After.",
 		"tell us its X-Request-Id", "R3",

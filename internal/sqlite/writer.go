@@ -60,7 +60,7 @@ type fileTx struct {
 // The methods of DB below are for callers who have the writer.
 
 // errStopped is the error of writes after a failure of the disk.
-var errStopped = errors.New("writing stopped for good after a disk failure")
+var errStopped = errors.New("writing stopped permanently after a disk failure")
 
 // join returns the open transaction of the file, or begins one. It waits for other processes no
 // longer than ctx.

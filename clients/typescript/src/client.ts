@@ -351,7 +351,7 @@ export class Key {
     }
   }
 
-  /** Revokes the key for ever. */
+  /** Revokes the key permanently. */
   async revoke(options: CreateOptions = {}): Promise<void> {
     try {
       await this.#caller.call(created("/key/revoke", undefined, keyOf<KeyInfo>, options));

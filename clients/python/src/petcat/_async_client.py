@@ -237,7 +237,7 @@ class AsyncKey:
                 return rotated
 
     async def revoke(self, *, idempotency_key: str | None = None, **options: Unpack[CallOptions]) -> None:
-        """Revokes the key for ever."""
+        """Revokes the key permanently."""
         try:
             await self._caller(revoke_key(idempotency_key, options))
         except AuthenticationError as error:

@@ -247,7 +247,7 @@ class Key:
                 return rotated
 
     def revoke(self, *, idempotency_key: str | None = None, **options: Unpack[CallOptions]) -> None:
-        """Revokes the key for ever."""
+        """Revokes the key permanently."""
         try:
             self._caller(revoke_key(idempotency_key, options))
         except AuthenticationError as error:

@@ -234,7 +234,7 @@ class Key {
                 return value;
         }
     }
-    /** Revokes the key for ever. */
+    /** Revokes the key permanently. */
     async revoke(options = {}) {
         try {
             await this.#caller.call(created("/key/revoke", undefined, (keyOf), options));

@@ -200,7 +200,7 @@ export declare class Key {
      * If the response with the secret was lost, the key is rotated again, up to 5 seconds later, and the lost key is revoked; not if you pass an idempotency key.
      */
     rotate({ overlap, ...options }?: RotateOptions): Promise<RotatedKey>;
-    /** Revokes the key for ever. */
+    /** Revokes the key permanently. */
     revoke(options?: CreateOptions): Promise<void>;
 }
 export {};
