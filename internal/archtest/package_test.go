@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,11 +65,7 @@ func TestPackagesHoldWhatDocumentsName(t *testing.T) {
 	}
 	// A script of deploy/compose makes it.
 	made := map[string]bool{"deploy/compose/secrets": true}
-	documents, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(documents) < 10 {
-		t.Fatalf("got the documents %v, %v", documents, err)
-	}
-	for _, document := range append(documents, "../../SECURITY.md", "../../CHANGELOG.md") {
+	for _, document := range shipped(t) {
 		in := strings.TrimPrefix(document, "../../")
 		for _, name := range append(named(t, document), in) {
 			if made[name] {
@@ -85,6 +82,56 @@ func TestPackagesHoldWhatDocumentsName(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLinksLeadToSections: a link to a section leads to a heading of that document.
+func TestLinksLeadToSections(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^):#]*)#([^)]+)\)`)
+	for _, document := range shipped(t) {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			target := document
+			if m[1] != "" {
+				target = path.Join(path.Dir(document), m[1])
+			}
+			if !slices.Contains(sections(t, target), m[2]) {
+				t.Errorf("%s links to %s#%s, which does not exist", document, m[1], m[2])
+			}
+		}
+	}
+}
+
+// shipped returns the documents of archives and packages.
+func shipped(t *testing.T) (documents []string) {
+	t.Helper()
+	patterns := []string{
+		"*.md", "docs/*.md", "docs/decisions/*.md", "client*/README.md", "clients/*/README.md", "bench/README.md",
+	}
+	for _, pattern := range patterns {
+		found, err := filepath.Glob("../../" + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: got %v, %v", pattern, found, err)
+		}
+		documents = append(documents, found...)
+	}
+	return slices.DeleteFunc(documents, func(name string) bool { return name == "../../AGENTS.md" })
+}
+
+// sections returns the anchors of a document's headings, as GitHub makes them.
+func sections(t *testing.T, document string) (anchors []string) {
+	t.Helper()
+	text, err := os.ReadFile(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		words := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(words, " ", "-"))
+	}
+	return anchors
 }
 
 func held(contents []content, name, place string) bool {
