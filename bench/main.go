@@ -60,6 +60,7 @@ var groups = []group{
 	{"list", (*bench).list},
 	{"sizes", (*bench).sizes},
 	{"create", (*bench).create},
+	{"mirror", (*bench).mirror},
 	{"latency", (*bench).latency},
 	{"decisions", (*bench).decisions},
 	{"nodes-list", (*bench).nodesList},
