@@ -306,6 +306,7 @@ func TestRestoreTarget(t *testing.T) {
 	db := s.Database.(*postgres.DB)
 	wantUnusable(t, db.Restore(t.Context(), operator, openFile(t, path)), "a server uses the database")
 	must(t, s.RemoveNode(t.Context(), "a node"))
+	must(t, s.NoteFailedBackup(t.Context(), "web")) // of the empty database
 	must(t, db.Restore(t.Context(), operator, openFile(t, path)))
 	wantUnusable(t, db.Restore(t.Context(), operator, openFile(t, path)), "already contains data")
 }
