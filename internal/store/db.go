@@ -81,13 +81,11 @@ type Dialect struct {
 	CleanRows int
 }
 
-// skipLocked excludes rows that another transaction is changing.
-const skipLocked = `FOR UPDATE SKIP LOCKED`
-
-// Text returns a statement as the database runs it: without skipLocked if it has no row locks.
+// Text returns a statement as the database runs it: without FOR UPDATE and SKIP LOCKED if it has no row
+// locks.
 func (d Dialect) Text(query string) string {
 	if d.RowLocks {
 		return query
 	}
-	return strings.ReplaceAll(query, skipLocked, "")
+	return strings.NewReplacer("FOR UPDATE", "", "SKIP LOCKED", "").Replace(query)
 }

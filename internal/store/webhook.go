@@ -36,6 +36,9 @@ func scanWebhook(row Row) (w petcat.Webhook, err error) {
 const (
 	selectWebhooks = `SELECT ` + webhookColumns + ` FROM webhooks ORDER BY id`
 	selectWebhook  = `SELECT ` + webhookColumns + ` FROM webhooks WHERE id = $1`
+
+	// lockWebhook is for changes: it waits for a delivery that the sender is storing.
+	lockWebhook = selectWebhook + ` FOR UPDATE`
 )
 
 // Webhooks implements [petcat.WebhookStore].
@@ -47,6 +50,11 @@ func noWebhook(id petcat.WebhookID) error { return notFound("there is no webhook
 
 func findWebhook(q Querier, id petcat.WebhookID) (petcat.Webhook, error) {
 	return queryRow(q, scanWebhook, noWebhook(id), selectWebhook, id)
+}
+
+// lockWebhook returns a webhook that the transaction changes.
+func (s *Store) lockWebhook(tx *Tx, id petcat.WebhookID) (petcat.Webhook, error) {
+	return queryRow(tx, scanWebhook, noWebhook(id), s.dialect.Text(lockWebhook), id)
 }
 
 // FindWebhook implements [petcat.WebhookStore].
@@ -182,7 +190,7 @@ func (s *Store) changedWebhook(
 	if id, err := tx.replays(by, action); id != 0 || err != nil {
 		return replayed(tx, id, err, findWebhook)
 	}
-	w, err := findWebhook(tx, id)
+	w, err := s.lockWebhook(tx, id)
 	if err != nil {
 		return r, err
 	}
@@ -272,7 +280,7 @@ func (s *Store) DeleteWebhook(
 	if earlier != 0 {
 		return petcat.Result[petcat.Webhook]{Value: petcat.Webhook{ID: id}, Replayed: true}, tx.Commit()
 	}
-	if r.Value, err = findWebhook(tx, id); err != nil {
+	if r.Value, err = s.lockWebhook(tx, id); err != nil {
 		return r, err
 	}
 	for _, statement := range []string{deleteDeliveries, deleteWebhook} {
