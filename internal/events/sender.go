@@ -189,7 +189,11 @@ func (s *Sender) deliver(ctx context.Context, w petcat.Webhook, e petcat.Event) 
 	if err != nil {
 		return d, err
 	}
-	m := message{id: fmt.Sprintf("evt_%s_%d", s.Dataset, e.ID), at: s.Clock.Read().Time()}
+	// With the time of the event, because after a failover that loses an event another one gets its number.
+	m := message{
+		id: fmt.Sprintf("evt_%s_%d_%d", s.Dataset, e.ID, e.At.UnixMilli()),
+		at: s.Clock.Read().Time(),
+	}
 	if m.body, err = s.Body(e); err != nil {
 		return d, err
 	}

@@ -139,11 +139,11 @@ func (r *receiver) got() []string {
 	return append([]string{}, r.ids...)
 }
 
-// messages returns the ids of the messages about some events.
+// messages returns the ids of the messages about some events of noon.
 func messages(ids ...int) []string {
 	all := []string{}
 	for _, id := range ids {
-		all = append(all, fmt.Sprint("evt_DATA_", id))
+		all = append(all, fmt.Sprintf("evt_DATA_%d_%d", id, noon.UnixMilli()))
 	}
 	return all
 }
@@ -166,6 +166,29 @@ func TestOrder(t *testing.T) {
 	f.wantState(t, first, "enabled", 5)
 	f.wantState(t, second, "enabled", 5)
 	wantEqual(t, "deliveries", 6, f.Delivered.Load())
+}
+
+// TestReusedNumber: after a failover to a standby that lacked an event, another event gets its number. A
+// receiver must not take it for a repetition.
+func TestReusedNumber(t *testing.T) {
+	f := start(t, loopback())
+	r := receive(t, nil)
+	f.webhook(t, r.URL)
+	for range 2 {
+		f.tell(t, 1)
+		f.Check(t.Context())
+		for _, statement := range []string{
+			"DELETE FROM events",
+			"UPDATE counter SET event_id = 0",
+			"UPDATE webhooks SET cursor_id = 0",
+		} {
+			must(f.store.Exec(t.Context(), "lose the event", statement))
+		}
+		f.clock.Advance(time.Second)
+	}
+	if got := r.got(); len(got) != 2 || got[0] == got[1] {
+		t.Errorf("messages %q, want two", got)
+	}
 }
 
 // TestFailingReceiver: an event is sent with the same id until the receiver has it, on the schedule. The
@@ -266,10 +289,12 @@ func TestRestartedReceiver(t *testing.T) {
 func TestHangingReceiver(t *testing.T) {
 	const count = 1_000
 	f := start(t, loopback())
-	release, reached := make(chan struct{}), make(chan struct{})
+	held, reached := make(chan struct{}), make(chan struct{}, 2)
+	release := sync.OnceFunc(func() { close(held) })
+	defer release() // also after a failed check, or the receiver would hang
 	slow := receive(t, func(n int, _ http.ResponseWriter) {
 		if n == 1 {
-			<-release
+			<-held
 		}
 	})
 	fast := receive(t, func(n int, _ http.ResponseWriter) {
@@ -290,7 +315,7 @@ func TestHangingReceiver(t *testing.T) {
 	<-reached
 	wantEqual(t, "messages of the hanging receiver", messages(1), slow.got())
 	f.wantState(t, id, "enabled", 0)
-	close(release)
+	release()
 	<-checked
 	f.Check(t.Context())
 	wantEqual(t, "messages of the other", count+1, len(fast.got()))
