@@ -379,6 +379,8 @@ func TestLeakedNoise(t *testing.T) {
 		wantStatus(t, s.report(`{"texts": ["x"]}`), 202)
 	}
 	wantError(t, s.report(`{"texts": ["x"]}`), 429, petcat.CodeTooManyFailedAttempts)
+	unread := s.report(`{}`, withHeader("Content-Type", "text/plain")) // nor is a body read
+	wantError(t, unread, 429, petcat.CodeTooManyFailedAttempts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.records {

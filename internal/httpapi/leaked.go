@@ -20,11 +20,17 @@ const (
 )
 
 // leakedKeys handles POST /leaked-keys: it disables each key whose whole secret is in one of the texts. The
-// response does not depend on what was found. Each report counts as a failed attempt of its address.
-func (s *Server) leakedKeys(e *exchange, body []byte) error {
+// response does not depend on what was found. Each report counts as a failed attempt of its address, before
+// its body is read.
+func (s *Server) leakedKeys(e *exchange) error {
 	if err := s.countFailure(e); err != nil {
 		return err
 	}
+	return withBody(s, asJSON, s.disableLeaked)(e)
+}
+
+// disableLeaked disables the keys in the body of a report.
+func (s *Server) disableLeaked(e *exchange, body []byte) error {
 	texts, err := decodeLeaked(body)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (s *Server) document(e *exchange) error {
 			e.set("Allow", "POST")
 			return petcat.Errorf(petcat.CodeMethodNotAllowed, "this resource allows POST")
 		}
-		return withBody(s, asJSON, s.leakedKeys)(e)
+		return s.leakedKeys(e)
 	}
 	h, ok := s.options.Documents[e.Path]
 	if !ok {

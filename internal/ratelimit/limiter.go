@@ -49,8 +49,8 @@ type Options struct {
 	Banned  func(petcat.Ban)
 	SaveBan func(ctx context.Context, b petcat.Ban) error
 	Logger  *slog.Logger
-	// NearQuota, if not nil, is called with each request of an account that has used 80 % of its daily quota or
-	// more. It must not block.
+	// NearQuota, if not nil, is called with each request of an account that has passed a mark of its daily
+	// quota, see [petcat.PassedMark]. It must not block.
 	NearQuota func(account petcat.AccountID, day, used, limit int64)
 	// Observe, if not nil, is called with the size and duration of each call of Counters.
 	Observe func(requests int, took time.Duration)
@@ -113,7 +113,7 @@ func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	if 5*u.DayUsed >= 4*u.Quota.PerDay {
+	if petcat.PassedMark(u.DayUsed, u.Quota.PerDay) > 0 {
 		l.options.NearQuota(c.Account, dayOf(u.Now), u.DayUsed, u.Quota.PerDay)
 	}
 	if u.Allowed {
