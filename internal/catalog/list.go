@@ -239,8 +239,10 @@ func (s *Snapshot) Owned(account petcat.AccountID, name *string, after petcat.Ca
 	for at := s.segmentAfter(after); err == nil && p.Next == 0 && at <= len(s.sealed); at++ {
 		e := s.segment(at)
 		for i, _ := e.find(after + 1); i < len(e.owners); i++ {
-			named := bytes.HasPrefix(bytes.TrimLeft(e.object(i)[len(objectStart):], "0123456789"), wanted)
-			if e.owners[i] != account || !named {
+			if e.owners[i] != account {
+				continue
+			}
+			if !bytes.HasPrefix(bytes.TrimLeft(e.object(i)[len(objectStart):], "0123456789"), wanted) {
 				continue
 			}
 			if limit == 0 {
