@@ -97,19 +97,17 @@ func (s *Server) rotateKey(e *exchange, body []byte) error {
 
 // decodeOverlap returns the overlap in the body of a rotation, which may be empty.
 func decodeOverlap(body []byte) (time.Duration, error) {
-	if len(body) == 0 {
-		return petcat.DefaultOverlap, nil
+	text := ""
+	if len(body) > 0 {
+		m := readMembers(body)
+		if sent := m.text("overlap", m.Overlap); sent != nil {
+			text = *sent
+		}
+		if m.err != nil {
+			return 0, m.err
+		}
 	}
-	m := readMembers(body)
-	sent := m.text("overlap", m.Overlap)
-	switch {
-	case m.err != nil:
-		return 0, m.err
-	case sent == nil:
-		return petcat.DefaultOverlap, nil
-	default:
-		return config.ParseOverlap(*sent)
-	}
+	return config.ParseOverlap(text)
 }
 
 // revokeKey handles POST /key/revoke.
