@@ -124,7 +124,8 @@ func KeyWarnings() []time.Duration {
 // EventStore keeps events. Those of a change are written in its transaction. The methods that note
 // something may be called repeatedly and on several nodes: each event is written once.
 type EventStore interface {
-	// Events returns a page of events.
+	// Events returns a page of events. It returns an [Error] with [CodeCursorExpired] for a reader that has
+	// later events than the store, which was restored.
 	Events(ctx context.Context, q EventQuery) ([]Event, error)
 	// NewestEvent returns the id of the newest event, which may be deleted since, 0 if there was none.
 	NewestEvent(ctx context.Context) (EventID, error)

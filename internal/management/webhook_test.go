@@ -37,6 +37,7 @@ func TestListEvents(t *testing.T) {
 	wantEqual(t, "those after it", int64(2), decode[[]event](t, s.get("/events?after=1"))[0].ID)
 	wantEqual(t, "those after 0", 2, len(decode[[]event](t, s.get("/events?after=0"))))
 	wantEqual(t, "those after the last", "[]", string(s.get("/events?after=2").body))
+	s.rejected(410, "cursor_expired", "GET", "/events?after=3", "")
 	s.rejected(400, "invalid_field", "GET", "/events?after=evt_1", "")
 }
 

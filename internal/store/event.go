@@ -21,7 +21,16 @@ func scanEvent(row Row) (e petcat.Event, err error) {
 
 // Events implements [petcat.EventStore].
 func (s *Store) Events(ctx context.Context, q petcat.EventQuery) ([]petcat.Event, error) {
-	return queryRows(s.reader(ctx, "read events"), scanEvent, selectEvents, q.After, q.Limit)
+	found, err := queryRows(s.reader(ctx, "read events"), scanEvent, selectEvents, q.After, q.Limit)
+	if err != nil || len(found) > 0 {
+		return found, err
+	}
+	newest, err := s.NewestEvent(ctx)
+	if err == nil && q.After > newest {
+		err = petcat.Errorf(petcat.CodeCursorExpired,
+			"there is no event %d, because the data was restored; read all events, after 0", int64(q.After))
+	}
+	return nil, err
 }
 
 const selectNewestEvent = `SELECT event_id FROM counter WHERE id = 1`

@@ -58,6 +58,9 @@ func testEvents(t *testing.T, open Open) {
 	wantEqual(t, "a page", petcat.EventID(6), page[0].ID)
 	wantEqual(t, "its length", 1, len(page))
 	wantEqual(t, "its time", f.now(), page[0].At)
+	wantEqual(t, "after the last", 0, len(must(f.Events(t.Context(), petcat.EventQuery{After: 7, Limit: 1}))))
+	_, err = f.Events(t.Context(), petcat.EventQuery{After: 8, Limit: 1}) // of data before a restore
+	wantCode(t, err, petcat.CodeCursorExpired)
 }
 
 // testNotedEvents: whatever notes a mark, on however many nodes, it is one event; another day has its own.
