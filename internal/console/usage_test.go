@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 		Lacks("11 Mar 2027, 00:00")
 	b.Get("accounts/acct_1/usage?by=day").Want(http.StatusOK, "<strong>3,003</strong>", "11 Mar 2027, 00:00",
 		`<a href="/console/keys/key_1">key_1</a> made before`, `<td class="right">3,003</td>`,
-		"<td>listCategories</td>", `getPetById <span class="badge deprecated">`)
+		`<td class="name">listCategories</td>`, `getPetById <span class="badge deprecated">`)
 	b.Get("accounts/acct_1/usage?by=day&from=2025-06-01").
 		Want(http.StatusOK, "<strong>3,003</strong>").Lacks("listCategories")
 	b.Get("usage").Want(http.StatusOK).Lacks("listCategories")
