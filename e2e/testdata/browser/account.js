@@ -51,7 +51,7 @@ async function main() {
   saw.calls.push(await call(saw.keys[0]), await call(saw.keys[1]));
   while (!(await call(saw.keys[1])).startsWith('429')); // so that there is something to see
 
-  const advice = page.getByText('Wait until the minute is over');
+  const advice = page.getByText('Wait for the time in Retry-After');
   for (const end = Date.now() + 20_000; await advice.count() === 0 && Date.now() < end;) { // it is written once a second
     await page.waitForTimeout(300);
     await open('');
