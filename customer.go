@@ -36,7 +36,7 @@ func CheckCustomerChanges(earliest, now time.Time) error {
 		return nil
 	}
 	return Errorf(CodeTooManyChanges,
-		"an account makes at most %d changes in a day; the next one is possible from %s",
+		"an account makes at most %d changes per day; the next one is possible from %s",
 		MaxCustomerChanges, free.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339)).After(free.Sub(now))
 }
 
@@ -117,7 +117,7 @@ func (n NewPlanRequest) Apply(a Account, pending PlanRequest, now time.Time) (Pl
 	}
 	if pending.ID != 0 {
 		return PlanRequest{}, Errorf(CodeConflict,
-			"a request for the %s plan is waiting for an answer already", pending.Plan)
+			"a request for the %s plan is already pending", pending.Plan)
 	}
 	return PlanRequest{
 		Account:     a.ID,

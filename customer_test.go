@@ -27,7 +27,7 @@ func TestCheckCustomerChanges(t *testing.T) {
 		t.Errorf("a day after the first one: %v", err)
 	}
 	e := petcat.Public(petcat.CheckCustomerChanges(now.Add(-23*time.Hour), now))
-	const want = "an account makes at most 1000 changes in a day; the next one is possible from 2027-03-14T13:00:01Z"
+	const want = "an account makes at most 1000 changes per day; the next one is possible from 2027-03-14T13:00:01Z"
 	if e.Code != petcat.CodeTooManyChanges || e.Message != want || e.RetryAfter != time.Hour {
 		t.Errorf("%s, %q, after %s", e.Code, e.Message, e.RetryAfter)
 	}

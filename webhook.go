@@ -114,7 +114,7 @@ func (w Webhook) After(d Delivery) Webhook {
 		w.Cursor, w.Attempts = d.Event, 0
 		return w
 	case d.Status == statusGone:
-		w.Failure = "the receiver answered 410, which ends the deliveries"
+		w.Failure = "the receiver returned 410, which ends the deliveries"
 	case d.Attempt > len(retries):
 		w.Failure = fmt.Sprintf("event %d could not be delivered in %d attempts", d.Event, d.Attempt)
 	default:

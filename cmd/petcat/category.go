@@ -84,7 +84,7 @@ func explainAPI(err error, service config.Service) error {
 	switch {
 	case !answered && !errors.Is(err, client.ErrOutcomeUnknown):
 		f.text = fmt.Sprintf(
-			"no service answers at %s (%s); check --url (PETCAT_URL), or try again later",
+			"no service responds at %s (%s); check --url (PETCAT_URL), or try again later",
 			service.URL, strings.TrimPrefix(lost.Error(), "net/http: "))
 	case !answered, e.Status >= http.StatusInternalServerError, e.NotSent:
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter == 0:
@@ -185,7 +185,7 @@ category; without a key, each command creates another one.`,
 		}
 		created, _, err := api.Categories.Create(c.ctx(), n, client.WithIdempotencyKey(*key))
 		if errors.Is(err, client.ErrOutcomeUnknown) {
-			err = fmt.Errorf("%w; repeat the command with --idempotency-key %s, which creates nothing twice", err, *key)
+			err = fmt.Errorf("%w; repeat the command with --idempotency-key %s, which does not create duplicates", err, *key)
 		}
 		return c.showCategory(created, err)
 	})

@@ -108,7 +108,7 @@ func (c *call) followNode() (values []config.Value, err error) {
 // askNode gets JSON from the admin listener on this machine, decodes it into v, and calls valid to
 // check it.
 func askNode(ctx context.Context, url string, v any, valid func() bool) (status int, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("no answer within %s", healthTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, healthTimeout, fmt.Errorf("no response within %s", healthTimeout))
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -187,7 +187,7 @@ func showWebhook(c *call) error {
 func testWebhook(c *call) error {
 	tested, err := c.store.TestWebhook(c.ctx(), petcat.By(actor()), c.webhookID())
 	return c.done(err, representation.Webhook(tested.Value),
-		"A test is on its way. See the answer with: petcat webhook show %d", int64(tested.Value.ID))
+		"A test is on its way. See the result with: petcat webhook show %d", int64(tested.Value.ID))
 }
 
 // setWebhook returns a command that changes the state of a webhook.

@@ -152,7 +152,7 @@ func notices() map[string]string {
 		"categories pet":                 "The pet was deleted.",
 		"requests approved":              "The request was approved. The plan applies within a second.",
 		"requests declined":              "The request was declined.",
-		"webhooks/{webhook} tested":      "The test is on its way. Reload the page in a moment to see the answer.",
+		"webhooks/{webhook} tested":      "The test is on its way. Reload the page in a moment to see the result.",
 		"webhooks/{webhook} enabled":     "The webhook was enabled.",
 		"webhooks/{webhook} disabled":    "The webhook was disabled.",
 		"webhooks deleted":               "The webhook was deleted.",

@@ -113,7 +113,7 @@ func (r *receivers) post(ctx context.Context, to string, m message, signature st
 // reason returns why there is no answer, without the URL, which may contain a secret.
 func (r *receivers) reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("no answer within %s", r.timeout)
+		return fmt.Sprintf("no response within %s", r.timeout)
 	}
 	if refused, ok := errors.AsType[*petcat.Error](err); ok {
 		return refused.Message

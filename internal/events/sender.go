@@ -221,7 +221,7 @@ func (s *Sender) report(ctx context.Context, w petcat.Webhook, d petcat.Delivery
 	s.Failed.Add(1)
 	reason := d.Answer
 	if d.Status != 0 {
-		reason = "the receiver answered " + strconv.Itoa(d.Status)
+		reason = "the receiver returned " + strconv.Itoa(d.Status)
 	}
 	log := s.Logger.With(
 		"webhook", int64(w.ID),

@@ -336,7 +336,7 @@ func TestTimeout(t *testing.T) {
 	f.tell(t, 1)
 	impatient.Check(t.Context())
 	f.wantState(t, id, "failing", 0)
-	wantEqual(t, "the reason", "no answer within 1ms", must(f.store.Deliveries(t.Context(), id))[0].Answer)
+	wantEqual(t, "the reason", "no response within 1ms", must(f.store.Deliveries(t.Context(), id))[0].Answer)
 }
 
 // TestRefusedAddress: the address is checked after the resolution of the name.

@@ -90,7 +90,7 @@ func (s *Server) dispatch(e *exchange) error {
 	maps.Copy(e.Header(), endpoint.deprecation)
 	if endpoint.Sunset(e.At) {
 		return petcat.Errorf(petcat.CodeOperationSunset,
-			"the operation %s ended on %s; its description at /docs names what to use instead",
+			"the operation %s ended on %s; its description at /docs shows its replacement",
 			endpoint.ID, endpoint.SunsetAt.UTC().Format(time.DateOnly))
 	}
 	if e.caller.ReadOnly && endpoint.Writes() {
@@ -118,11 +118,11 @@ func (s *Server) noSuchPath(path string) error {
 		first, _, _ := strings.Cut(o.Path[1:], "/")
 		if len(segments) > 0 && strings.HasPrefix(segments[0], first[:max(3, 2*len(first)/3)]) {
 			return petcat.Errorf(petcat.CodeNotFound,
-				"there is nothing at this path; did you mean %s%s? All paths are at /docs", basePath, o.Path)
+				"this path does not exist; did you mean %s%s? All paths are at /docs", basePath, o.Path)
 		}
 	}
 	return petcat.Errorf(petcat.CodeNotFound,
-		"there is nothing at this path; the API is under %s, its reference at /docs, "+
+		"this path does not exist; the API is under %s, its reference at /docs, "+
 			"its OpenAPI document at /openapi.json",
 		basePath)
 }

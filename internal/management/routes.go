@@ -148,7 +148,7 @@ func (a *API) dispatch(c *call, methods map[string]route) error {
 	a.used(c)
 	if methods == nil {
 		return petcat.Errorf(petcat.CodeNotFound,
-			"there is nothing at this path; /admin/docs lists the operations")
+			"this path does not exist; /admin/docs lists the operations")
 	}
 	method := c.r.Method
 	if method == http.MethodHead {

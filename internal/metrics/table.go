@@ -40,7 +40,7 @@ func requestMetrics() []Metric {
 		},
 		{
 			Name: "petcat_requests_total",
-			Help: "Requests answered under /v1, by operation and HTTP status; 499: the client disconnected " +
+			Help: "Requests under /v1, by operation and HTTP status; 499: the client disconnected " +
 				"before the response.",
 		},
 		{
@@ -242,7 +242,7 @@ func webhookMetrics() []Metric {
 		},
 		{
 			Name: "petcat_webhooks_disabled",
-			Help: "Webhooks that petcat disabled: the receiver answered 410 or failed for 42 hours, or a backup was restored.",
+			Help: "Webhooks that petcat disabled: the receiver returned 410 or failed for 42 hours, or a backup was restored.",
 		},
 	}
 }

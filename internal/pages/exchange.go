@@ -100,7 +100,7 @@ func (x *Exchange) fail(err error) {
 				"route", web.Route(x.R),
 				"error", err)
 		}
-		message = "something went wrong on our side; the server's log has the reason"
+		message = "something went wrong on our side; see the server's log"
 		if id := x.W.Header().Get("X-Request-Id"); id != "" {
 			message = "something went wrong on our side; " +
 				"if it happens again, report the X-Request-Id " + id

@@ -297,7 +297,7 @@ func TestPlanRequests(t *testing.T) {
 	b.Get("?done=asked").
 		Want(http.StatusOK, "Your request was sent.", "You asked for the Pro plan", "we grow\n<b>").
 		Lacks("Request this plan")
-	b.Post("plan", "plan", "business").Want(http.StatusBadRequest, "is waiting for an answer already")
+	b.Post("plan", "plan", "business").Want(http.StatusBadRequest, "is already pending")
 	_, err := s.Store.DeclinePlanRequest(t.Context(), petcat.By(pagetest.CLI), 1)
 	pagetest.Must(t, err)
 	b.Get("").

@@ -81,8 +81,8 @@ func New(o Options) *Portal {
 		},
 		Notices: map[string]string{
 			"keys/{key} edited": "The key was changed.",
-			Path + " asked":     "Your request was sent. This page will show the answer.",
-			"{$} asked":         "Your request was sent. This page will show the answer.",
+			Path + " asked":     "Your request was sent. This page will show the decision.",
+			"{$} asked":         "Your request was sent. This page will show the decision.",
 		},
 		CheckHost: p.checkHost,
 		Limit:     p.limit,

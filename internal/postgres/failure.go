@@ -86,7 +86,7 @@ func (e *commitError) Unwrap() error { return e.error }
 
 // Errors that do not come from the driver.
 var (
-	errNoAnswer = errors.New("the database did not answer in time")
+	errNoAnswer = errors.New("the database did not respond in time")
 	errNoRoom   = errors.New("all connections to the database are in use")
 	// errNotReplicated: the write is on the primary's disk, but a failover may lose it.
 	errNotReplicated = errors.New("the wait for the synchronous standby was canceled")

@@ -50,7 +50,7 @@ func serve(home string, files map[string]http.Handler) http.Handler {
 			w.WriteHeader(http.StatusPermanentRedirect)
 		case f == nil:
 			web.WriteError(w, petcat.Errorf(petcat.CodeNotFound,
-				"there is nothing at this path; the reference is at %s",
+				"this path does not exist; the reference is at %s",
 				home))
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			h.Set("Allow", "GET, HEAD")
