@@ -171,7 +171,8 @@ func TestNotSent(t *testing.T) {
 		c, err := petcat.New(url, validKey, petcat.WithRetries(retries))
 		must(t, err)
 		err = createAll(t.Context(), c, "cat", 1)
-		if host := strings.Split(url, "//")[1]; err == nil || !strings.Contains(err.Error(), "cannot connect to "+host+": ") {
+		want := "cannot connect to " + strings.Split(url, "//")[1] + ": "
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: the error is %v", url, err)
 		}
 		if _, lost := errors.AsType[*petcat.ConnectionError](err); !lost || errors.Is(err, petcat.ErrOutcomeUnknown) {

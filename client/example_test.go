@@ -146,7 +146,8 @@ func ExampleCategories_Update() {
 		log.Fatal(err)
 	}
 	name := "dogs"
-	changed, _, err := c.Categories.Update(ctx, seen.ID, petcat.CategoryChange{Name: &name}, petcat.WithIfMatch(seen.ETag))
+	change := petcat.CategoryChange{Name: &name}
+	changed, _, err := c.Categories.Update(ctx, seen.ID, change, petcat.WithIfMatch(seen.ETag))
 	if errors.Is(err, petcat.CodePreconditionFailed) {
 		fmt.Println("the category has changed")
 		return
