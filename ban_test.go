@@ -10,7 +10,12 @@ import (
 // ban imposes the ban that follows last at a moment, as the limiters do.
 func ban(last petcat.Ban, at time.Time) petcat.Ban {
 	level := last.Next(at)
-	return petcat.Ban{Key: 1, Level: level, StartedAt: at, EndsAt: at.Add(petcat.BanDuration(level))}
+	return petcat.Ban{
+		Key:       1,
+		Level:     level,
+		StartedAt: at,
+		EndsAt:    at.Add(petcat.BanDuration(level)),
+	}
 }
 
 func TestBanLadderUp(t *testing.T) {
@@ -60,7 +65,12 @@ func TestBanLadderDown(t *testing.T) {
 		})
 	}
 	t.Run("a lifted ban ended when it was lifted", func(t *testing.T) {
-		b := petcat.Ban{Level: 2, StartedAt: noon, EndsAt: noon.Add(6 * time.Hour), LiftedAt: noon.Add(time.Hour)}
+		b := petcat.Ban{
+			Level:     2,
+			StartedAt: noon,
+			EndsAt:    noon.Add(6 * time.Hour),
+			LiftedAt:  noon.Add(time.Hour),
+		}
 		if early, late := b.Next(noon.Add(25*time.Hour-1)), b.Next(noon.Add(25*time.Hour)); early != 3 || late != 2 {
 			t.Errorf("levels %d and %d, want 3 and 2", early, late)
 		}

@@ -21,7 +21,10 @@ func TestKeyAction(t *testing.T) {
 		{"disable again", petcat.DisableKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before}, ""},
 		{"enable", petcat.EnableKey, petcat.Key{DisabledAt: before}, petcat.Key{}, ""},
 		{
-			"revoke", petcat.RevokeKey, petcat.Key{DisabledAt: before}, petcat.Key{DisabledAt: before, RevokedAt: noon},
+			"revoke", petcat.RevokeKey, petcat.Key{DisabledAt: before}, petcat.Key{
+				DisabledAt: before,
+				RevokedAt:  noon,
+			},
 			"",
 		},
 		{"revoke again", petcat.RevokeKey, petcat.Key{RevokedAt: before}, petcat.Key{RevokedAt: before}, ""},
@@ -34,14 +37,21 @@ func TestKeyAction(t *testing.T) {
 			petcat.CodeConflict,
 		},
 		{
-			"report", petcat.ReportLeakedKey, petcat.Key{ID: 1}, petcat.Key{ID: 1, DisabledAt: noon, LeakedAt: noon}, "",
+			"report", petcat.ReportLeakedKey, petcat.Key{ID: 1}, petcat.Key{
+				ID:         1,
+				DisabledAt: noon,
+				LeakedAt:   noon,
+			}, "",
 		},
 		{
 			"report a disabled key", petcat.ReportLeakedKey, petcat.Key{DisabledAt: before},
 			petcat.Key{DisabledAt: before, LeakedAt: noon}, "",
 		},
 		{
-			"report again", petcat.ReportLeakedKey, petcat.Key{DisabledAt: before, LeakedAt: before},
+			"report again", petcat.ReportLeakedKey, petcat.Key{
+				DisabledAt: before,
+				LeakedAt:   before,
+			},
 			petcat.Key{DisabledAt: before, LeakedAt: before}, "",
 		},
 		{
@@ -100,7 +110,11 @@ func TestKeyEdit(t *testing.T) {
 		{"an expired key is extended", expired, soon, true, false},
 		{"an expired key gets no expiry", expired, never, true, false},
 		{
-			"an expired and disabled key is extended", petcat.Key{ID: 1, DisabledAt: past, ExpiresAt: past}, soon, true,
+			"an expired and disabled key is extended", petcat.Key{
+				ID:         1,
+				DisabledAt: past,
+				ExpiresAt:  past,
+			}, soon, true,
 			false,
 		},
 		{"the overlap is shortened", overlapping, soon.Add(-time.Minute), true, true},
@@ -116,7 +130,12 @@ func TestKeyEdit(t *testing.T) {
 		{"a revoked key is edited", revoked, soon, false, false},
 		{"a revoked key is unchanged", revoked, never, false, false},
 		{
-			"a revoked and replaced key is revived", petcat.Key{ID: 1, RevokedAt: past, ExpiresAt: past, Successor: 2},
+			"a revoked and replaced key is revived", petcat.Key{
+				ID:        1,
+				RevokedAt: past,
+				ExpiresAt: past,
+				Successor: 2,
+			},
 			never, false, false,
 		},
 	} {
@@ -161,7 +180,10 @@ func TestKeyEditLabel(t *testing.T) {
 	networks := petcat.Networks("192.0.2.0/24")
 	moved, err := petcat.ParseKeyEdit(nil, nil, &networks)
 	wantCode(t, err, "")
-	got, err := moved.Apply(petcat.Key{Label: "ci", Networks: "10.0.0.0/8"}, "customer acct_7", noon)
+	got, err := moved.Apply(petcat.Key{
+		Label:    "ci",
+		Networks: "10.0.0.0/8",
+	}, "customer acct_7", noon)
 	if want := (petcat.Key{Label: "ci", Networks: networks}); err != nil || got != want {
 		t.Errorf("got %+v, want %+v; %v", got, want, err)
 	}

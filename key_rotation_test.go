@@ -28,7 +28,10 @@ func TestRotation(t *testing.T) {
 		{name: "no overlap", oldEnd: noon},
 		{name: "overlap", overlap: day, oldEnd: noon.Add(day)},
 		{
-			name: "same lifetime", overlap: day, old: petcat.Key{CreatedAt: created, ExpiresAt: created.Add(90 * day)},
+			name: "same lifetime", overlap: day, old: petcat.Key{
+				CreatedAt: created,
+				ExpiresAt: created.Add(90 * day),
+			},
 			oldEnd: noon.Add(day), newEnd: noon.Add(90 * day),
 		},
 		{
@@ -42,7 +45,10 @@ func TestRotation(t *testing.T) {
 		{name: "disabled", old: petcat.Key{DisabledAt: created}, code: petcat.CodeConflict},
 		{name: "expired", old: petcat.Key{ExpiresAt: noon}, code: petcat.CodeConflict},
 		{
-			name: "rotated already", overlap: day, old: rotated, lost: petcat.Key{ID: 3, CreatedAt: created},
+			name: "rotated already", overlap: day, old: rotated, lost: petcat.Key{
+				ID:        3,
+				CreatedAt: created,
+			},
 			code: petcat.CodeConflict,
 		},
 		{
@@ -50,7 +56,11 @@ func TestRotation(t *testing.T) {
 		},
 		{
 			name: "again, after a lost response", own: true, overlap: 2 * day, old: rotated,
-			lost: petcat.Key{ID: 3, CreatedAt: past, ExpiresAt: past.Add(90 * day)}, oldEnd: noon.Add(day),
+			lost: petcat.Key{
+				ID:        3,
+				CreatedAt: past,
+				ExpiresAt: past.Add(90 * day),
+			}, oldEnd: noon.Add(day),
 			newEnd: noon.Add(90 * day),
 		},
 		{

@@ -21,12 +21,19 @@ func TestKeyState(t *testing.T) {
 		{"expires now", petcat.Key{ExpiresAt: noon}, petcat.KeyExpired, petcat.CodeExpiredAPIKey},
 		{"disabled", petcat.Key{DisabledAt: past}, petcat.KeyDisabled, petcat.CodeDisabledAPIKey},
 		{
-			"disabled and expired", petcat.Key{DisabledAt: past, ExpiresAt: past}, petcat.KeyExpired,
+			"disabled and expired", petcat.Key{
+				DisabledAt: past,
+				ExpiresAt:  past,
+			}, petcat.KeyExpired,
 			petcat.CodeExpiredAPIKey,
 		},
 		{"revoked", petcat.Key{RevokedAt: past}, petcat.KeyRevoked, petcat.CodeRevokedAPIKey},
 		{
-			"revoked, disabled and expired", petcat.Key{RevokedAt: past, DisabledAt: past, ExpiresAt: past},
+			"revoked, disabled and expired", petcat.Key{
+				RevokedAt:  past,
+				DisabledAt: past,
+				ExpiresAt:  past,
+			},
 			petcat.KeyRevoked, petcat.CodeRevokedAPIKey,
 		},
 	} {

@@ -305,7 +305,10 @@ func TestCategories(t *testing.T) {
 	tom, id := "Tom", petcat.CategoryID(3)
 	pet, err := petcat.ParseNewPet(&tom, &id)
 	pagetest.Must(t, err)
-	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{Account: s.Account("acme").ID, New: pet})
+	_, err = s.Store.CreatePet(t.Context(), petcat.CreatePet{
+		Account: s.Account("acme").ID,
+		New:     pet,
+	})
 	pagetest.Must(t, err)
 	b.Post("categories/3/delete").WantGoesTo("categories?done=deleted")
 

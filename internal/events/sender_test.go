@@ -64,7 +64,10 @@ type fixture struct {
 func start(t *testing.T, networks petcat.WebhookNetworks) *fixture {
 	t.Helper()
 	f := &fixture{clock: clocktest.NewManual(noon)}
-	db := must(sqlite.Open(t.Context(), sqlite.Options{Dir: must(datadir.Open(t.TempDir(), true)), Clock: f.clock}))
+	db := must(sqlite.Open(t.Context(), sqlite.Options{
+		Dir:   must(datadir.Open(t.TempDir(), true)),
+		Clock: f.clock,
+	}))
 	t.Cleanup(func() { must(0, db.Close()) })
 	f.store = store.New(db, f.clock)
 	f.Sender = events.NewSender(events.Options{

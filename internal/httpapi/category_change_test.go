@@ -229,12 +229,19 @@ func (s *service) put(t *testing.T, author petcat.AccountID, id petcat.CategoryI
 	if id == 0 {
 		var n petcat.NewCategory
 		if n, err = petcat.ParseNewCategory(&name, nil); err == nil {
-			_, err = s.store.CreateCategory(t.Context(), petcat.CreateCategory{Account: author, New: n})
+			_, err = s.store.CreateCategory(t.Context(), petcat.CreateCategory{
+				Account: author,
+				New:     n,
+			})
 		}
 	} else {
 		var p petcat.CategoryPatch
 		if p, err = petcat.ParseCategoryPatch(&name, nil, false); err == nil {
-			_, err = s.store.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: id, Account: author, Patch: p})
+			_, err = s.store.UpdateCategory(t.Context(), petcat.UpdateCategory{
+				ID:      id,
+				Account: author,
+				Patch:   p,
+			})
 		}
 	}
 	if err != nil {

@@ -20,9 +20,14 @@ func TestUsageHistory(t *testing.T) {
 		Number: 1,
 		SeenAt: noon,
 		Counts: []petcat.UsageCount{{
-			Account:     account.ID,
-			Hour:        hour.Unix() / 3600,
-			UsageCounts: petcat.UsageCounts{Requests: 9, MinuteRejected: 1, BanRejected: 2, Failed: 4},
+			Account: account.ID,
+			Hour:    hour.Unix() / 3600,
+			UsageCounts: petcat.UsageCounts{
+				Requests:       9,
+				MinuteRejected: 1,
+				BanRejected:    2,
+				Failed:         4,
+			},
 			Detail: []petcat.UsageDetail{
 				{Requests: 2},
 				{Key: id, Operation: petcat.OpListCategories, Requests: 7, Rejected: 3, Failed: 4},

@@ -76,7 +76,13 @@ func TestGetKey(t *testing.T) {
 	}
 	wantHeadline(t, a, 60, 60, noon.Truncate(time.Minute).Add(time.Minute)) // it does not count
 	end := noon.Add(5 * time.Minute)
-	s.limiter.ApplyBan(petcat.Ban{Key: id, Account: account.ID, Level: 2, StartedAt: noon, EndsAt: end})
+	s.limiter.ApplyBan(petcat.Ban{
+		Key:       id,
+		Account:   account.ID,
+		Level:     2,
+		StartedAt: noon,
+		EndsAt:    end,
+	})
 	wantStatus(t, s.do("GET", "/v1/key", nil, withKey(key)), 200)
 	wantError(t, s.do("GET", "/v1/key", nil), 401, petcat.CodeMissingAPIKey)
 }

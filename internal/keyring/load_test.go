@@ -22,7 +22,11 @@ func BenchmarkLoad(b *testing.B) {
 	dir, err := datadir.Open(b.TempDir(), true)
 	must(b, err)
 	system := clock.NewSystem()
-	db, err := sqlite.Open(b.Context(), sqlite.Options{Dir: dir, Environment: petcat.Production, Clock: system})
+	db, err := sqlite.Open(b.Context(), sqlite.Options{
+		Dir:         dir,
+		Environment: petcat.Production,
+		Clock:       system,
+	})
 	must(b, err)
 	defer func() { must(b, db.Close()) }()
 	s := sqlstore.New(db, system)

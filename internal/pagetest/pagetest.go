@@ -134,7 +134,10 @@ func (s *Service) Account(name string) petcat.Account {
 	s.T.Helper()
 	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	Must(s.T, err)
-	a, err := s.Store.CreateAccount(s.T.Context(), petcat.By(CLI), petcat.NewAccount{Name: petcat.AccountName(name), Subscription: free})
+	a, err := s.Store.CreateAccount(s.T.Context(), petcat.By(CLI), petcat.NewAccount{
+		Name:         petcat.AccountName(name),
+		Subscription: free,
+	})
 	Must(s.T, err)
 	return a.Value
 }

@@ -214,7 +214,11 @@ func TestUsageAndRejections(t *testing.T) {
 	b.Get("usage").Want(http.StatusOK, "No requests are recorded in this time.")
 	b.Get("").Want(http.StatusOK, "None in the last 30 days.")
 	for range 7 {
-		_, err := s.Limiter.Spend(t.Context(), ratelimit.Charge{Account: a.ID, Key: k.ID, Quota: a.Quota})
+		_, err := s.Limiter.Spend(t.Context(), ratelimit.Charge{
+			Account: a.ID,
+			Key:     k.ID,
+			Quota:   a.Quota,
+		})
 		pagetest.Must(t, err)
 	}
 	batch := petcat.UsageBatch{

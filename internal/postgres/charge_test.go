@@ -121,8 +121,11 @@ func TestChargeAgainstReference(t *testing.T) {
 				for i := range charges {
 					charges[i] = petcat.QuotaCharge{
 						Account: petcat.AccountID(r.IntN(4)),
-						Quota:   petcat.Quota{PerMinute: r.Int64N(150), PerDay: 200 + r.Int64N(900)},
-						Peek:    r.IntN(10) == 0,
+						Quota: petcat.Quota{
+							PerMinute: r.Int64N(150),
+							PerDay:    200 + r.Int64N(900),
+						},
+						Peek: r.IntN(10) == 0,
 					}
 				}
 				slices.SortStableFunc(charges, byAccount)

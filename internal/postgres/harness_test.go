@@ -128,7 +128,11 @@ func tryCreate(
 	ctx context.Context, t testing.TB, s *stored, name string, key petcat.IdempotencyKey,
 ) (petcat.CreatedCategory, error) {
 	t.Helper()
-	return s.CreateCategory(ctx, petcat.CreateCategory{Account: 1, New: newCategory(t, name), IdempotencyKey: key})
+	return s.CreateCategory(ctx, petcat.CreateCategory{
+		Account:        1,
+		New:            newCategory(t, name),
+		IdempotencyKey: key,
+	})
 }
 
 func create(t testing.TB, s *stored, name string) petcat.Category {

@@ -74,7 +74,11 @@ func TestPromotedStandby(t *testing.T) {
 	if !failed(t, s) {
 		t.Error("another timeline was not detected")
 	}
-	h, err := other.Usage(t.Context(), petcat.UsageQuery{Account: 7, From: hour, To: hour.Add(time.Hour)})
+	h, err := other.Usage(t.Context(), petcat.UsageQuery{
+		Account: 7,
+		From:    hour,
+		To:      hour.Add(time.Hour),
+	})
 	if err != nil || len(h.Periods) != 1 || h.Periods[0].Requests != 3 || len(h.Gaps) != 1 {
 		t.Errorf("the history is %+v, %v", h, err)
 	}

@@ -140,7 +140,13 @@ func TestBanModes(t *testing.T) {
 			}
 			wantEqual(t, "warning", false, s.spend(c).Warn)
 			began := noon.Add(time.Hour)
-			s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: began, EndsAt: began.Add(time.Minute)})
+			s.ApplyBan(petcat.Ban{
+				Key:       1,
+				Account:   1,
+				Level:     1,
+				StartedAt: began,
+				EndsAt:    began.Add(time.Minute),
+			})
 			s.clock.Advance(time.Hour)
 			wantEqual(t, "the outcome during another node's ban", ratelimit.Allowed, s.spend(c).Outcome)
 		}, func(o *ratelimit.Options) { o.BanMode = mode })
@@ -151,7 +157,13 @@ func TestBanModes(t *testing.T) {
 func TestApplyBan(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
-		ban := petcat.Ban{Key: 1, Account: 1, Level: 2, StartedAt: noon, EndsAt: noon.Add(5 * time.Minute)}
+		ban := petcat.Ban{
+			Key:       1,
+			Account:   1,
+			Level:     2,
+			StartedAt: noon,
+			EndsAt:    noon.Add(5 * time.Minute),
+		}
 		shadow, lifted, older := ban, ban, ban
 		shadow.Shadow = true
 		lifted.LiftedAt = noon.Add(time.Second)

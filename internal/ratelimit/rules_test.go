@@ -203,7 +203,13 @@ func TestPeek(t *testing.T) {
 			}
 			s.spend(c)
 		}
-		s.ApplyBan(petcat.Ban{Key: 1, Account: 1, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
+		s.ApplyBan(petcat.Ban{
+			Key:       1,
+			Account:   1,
+			Level:     1,
+			StartedAt: noon,
+			EndsAt:    noon.Add(time.Minute),
+		})
 		d, err := s.Peek(t.Context(), c)
 		wantEqual(t, "the error", nil, err)
 		wantEqual(t, "the ban's end", noon.Unix()+60, d.BanEnds)
@@ -249,7 +255,13 @@ func TestDayUsageBeforeStart(t *testing.T) {
 		wantEqual(t, "remaining on the day", left, s.spend(c).Day.Remaining())
 
 		s.history[3] = 1_000
-		s.ApplyBan(petcat.Ban{Key: 3, Account: 3, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)})
+		s.ApplyBan(petcat.Ban{
+			Key:       3,
+			Account:   3,
+			Level:     1,
+			StartedAt: noon,
+			EndsAt:    noon.Add(time.Minute),
+		})
 		limit := int64(1_000) // of the window that ends last: the spent day
 		if s.shared != nil {
 			limit = 60 // of the ban

@@ -103,7 +103,11 @@ func childCreate(s *stored, name string, key petcat.IdempotencyKey) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.CreateCategory(context.Background(), petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key})
+	_, err = s.CreateCategory(context.Background(), petcat.CreateCategory{
+		Account:        1,
+		New:            n,
+		IdempotencyKey: key,
+	})
 	return err
 }
 

@@ -88,7 +88,11 @@ func TestPagesUseIndexes(t *testing.T) {
 		}, "SEARCH api_keys USING INDEX api_key_account (account_id=? AND rowid<?)\n" +
 			"CORRELATED SCALAR SUBQUERY 1\nSEARCH key_uses USING INTEGER PRIMARY KEY (rowid=?)"},
 		"bans in force of an account": {func() error {
-			_, err := seen.BanPage(t.Context(), petcat.BanQuery{Active: time.Now(), Account: 1, Limit: 10})
+			_, err := seen.BanPage(t.Context(), petcat.BanQuery{
+				Active:  time.Now(),
+				Account: 1,
+				Limit:   10,
+			})
 			return err
 		}, "SEARCH bans USING INDEX ban_account (account_id=?)"},
 		"pending plan requests": {func() error {

@@ -70,7 +70,13 @@ func testAccess(t *testing.T, open Open) {
 	first.ExpiresAt = noon.Add(time.Hour)
 	step("a rotated key", []petcat.KeyAccess{second, first}, nil, nil)
 
-	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}
+	ban := petcat.Ban{
+		Key:       k.ID,
+		Account:   a.ID,
+		Level:     1,
+		StartedAt: noon,
+		EndsAt:    noon.Add(time.Minute),
+	}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +84,10 @@ func testAccess(t *testing.T, open Open) {
 	lifted := must(f.LiftBan(t.Context(), petcat.By(operator), k.ID)).Value
 	step("a lifted ban", nil, nil, []petcat.Ban{lifted})
 
-	must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
+	must(f.CreateCategory(t.Context(), petcat.CreateCategory{
+		Account: a.ID,
+		New:     category(t, "Dogs", nil),
+	}))
 	if c := changes(t, server, seen); !empty(c) {
 		t.Errorf("a new category changed access: %+v", c)
 	}
@@ -117,7 +126,10 @@ func testAccessChanged(t *testing.T, open Open) {
 	f.change(t, k.ID, petcat.RevokeKey)
 	wantEqual(t, "changes of access", 3, calls)
 	f.change(t, k.ID, petcat.RevokeKey) // already revoked
-	must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: a.ID, New: category(t, "Dogs", nil)}))
+	must(f.CreateCategory(t.Context(), petcat.CreateCategory{
+		Account: a.ID,
+		New:     category(t, "Dogs", nil),
+	}))
 	wantEqual(t, "changes of access after other changes", 3, calls)
 }
 

@@ -11,7 +11,10 @@ func testAccounts(t *testing.T, open Open) {
 	t.Run("created, found, listed", func(t *testing.T) {
 		f := start(t, open)
 		enterprise := subscription(t, "enterprise", 7, 1_000_000_000_000)
-		a := must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: "Zoo ' 犬", Subscription: enterprise})).Value
+		a := must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{
+			Name:         "Zoo ' 犬",
+			Subscription: enterprise,
+		})).Value
 		wantEqual(t, "the account", petcat.Account{
 			ID:        1,
 			Name:      "Zoo ' 犬",
@@ -51,7 +54,10 @@ func testAccounts(t *testing.T, open Open) {
 	t.Run("names of open accounts are unique", func(t *testing.T) {
 		f := start(t, open)
 		first := f.account(t, "zoo")
-		_, err := f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: "zoo", Subscription: subscription(t, "pro", 0, 0)})
+		_, err := f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{
+			Name:         "zoo",
+			Subscription: subscription(t, "pro", 0, 0),
+		})
 		wantCode(t, err, petcat.CodeConflict)
 		must(f.CloseAccount(t.Context(), petcat.By(operator), first.ID))
 		second := f.account(t, "zoo")
@@ -64,7 +70,11 @@ func testAccounts(t *testing.T, open Open) {
 	t.Run("external ids of open accounts are unique", func(t *testing.T) {
 		f := start(t, open)
 		create := func(name petcat.AccountName, external petcat.ExternalID) (petcat.Account, error) {
-			n := petcat.NewAccount{Name: name, Subscription: subscription(t, "free", 0, 0), ExternalID: external}
+			n := petcat.NewAccount{
+				Name:         name,
+				Subscription: subscription(t, "free", 0, 0),
+				ExternalID:   external,
+			}
 			return value(f.CreateAccount(t.Context(), petcat.By(operator), n))
 		}
 		edit := func(id petcat.AccountID, external petcat.ExternalID) (petcat.Account, error) {

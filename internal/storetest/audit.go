@@ -66,7 +66,13 @@ func testAuditEntries(t *testing.T, open Open) {
 	must(r, err)
 	second := r.Generated()
 	must(f.RotateKey(t.Context(), petcat.By(operator), r))
-	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: f.now(), EndsAt: f.now().Add(time.Minute)}
+	ban := petcat.Ban{
+		Key:       k.ID,
+		Account:   a.ID,
+		Level:     1,
+		StartedAt: f.now(),
+		EndsAt:    f.now().Add(time.Minute),
+	}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +146,13 @@ func testAuditQuery(t *testing.T, open Open) {
 	f.key(t, shop.ID, 2)
 	must(f.ChangeKey(t.Context(), petcat.By("cli:bob"), zooKey.ID, petcat.DisableKey))
 	all := f.audit(t)
-	everything := petcat.AuditQuery{Account: zoo.ID, Key: zooKey.ID, Actor: "cli:bob", Since: noon, Newest: 1}
+	everything := petcat.AuditQuery{
+		Account: zoo.ID,
+		Key:     zooKey.ID,
+		Actor:   "cli:bob",
+		Since:   noon,
+		Newest:  1,
+	}
 	for _, c := range []struct {
 		name string
 		q    petcat.AuditQuery

@@ -37,7 +37,11 @@ func testBans(t *testing.T, open Open) {
 	wantEqual(t, "bans of an empty store", 0, len(f.bans(t)))
 	_, err := f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
-	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{Key: 99, Account: a.ID, Level: 1}), petcat.CodeNotFound)
+	wantCode(t, f.SaveBan(t.Context(), petcat.Ban{
+		Key:     99,
+		Account: a.ID,
+		Level:   1,
+	}), petcat.CodeNotFound)
 
 	shadow := ban(second.ID, 1, true)
 	_, err = f.FindBan(t.Context(), first.ID) // the key before has none
@@ -81,7 +85,14 @@ func testInheritedBan(t *testing.T, open Open) {
 	k, _ := f.key(t, a.ID, 1)
 	clean, _ := f.key(t, a.ID, 2)
 	ends := f.now().Add(petcat.BanDuration(3))
-	b := petcat.Ban{Key: k.ID, Account: a.ID, Level: 3, StartedAt: f.now(), EndsAt: ends, EarlyRetries: 31}
+	b := petcat.Ban{
+		Key:          k.ID,
+		Account:      a.ID,
+		Level:        3,
+		StartedAt:    f.now(),
+		EndsAt:       ends,
+		EarlyRetries: 31,
+	}
 	if err := f.SaveBan(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,10 @@ type acknowledged struct {
 // create creates a category, and checks that its id is new.
 func (a *acknowledged) create(t *testing.T, s petcat.CategoryStore, name string) {
 	t.Helper()
-	created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, nil)})
+	created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{
+		Account: 1,
+		New:     category(t, name, nil),
+	})
 	if err != nil {
 		t.Errorf("create: %v", err)
 		return
@@ -170,7 +173,10 @@ func testHandedOver(t *testing.T, open OpenOwn) {
 	for range 16 {
 		wg.Go(func() {
 			for range 10 {
-				created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n})
+				created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{
+					Account: 1,
+					New:     n,
+				})
 				same := func(c petcat.RevisedCategory) bool { return c.ID == created.Category.ID }
 				if known := slices.ContainsFunc(handed(), same); err != nil || !known {
 					t.Errorf("create returned %v; committed before: %v", err, known)

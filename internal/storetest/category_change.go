@@ -179,7 +179,11 @@ func testExpected(t *testing.T, open Open) {
 func testReplayOfChanged(t *testing.T, open Open) {
 	f := start(t, open)
 	f.account(t, "zoo")
-	create := petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil), IdempotencyKey: "once"}
+	create := petcat.CreateCategory{
+		Account:        1,
+		New:            category(t, "Dogs", nil),
+		IdempotencyKey: "once",
+	}
 	first := must(f.CreateCategory(t.Context(), create))
 	id := first.Category.ID
 	name := "Cats"
@@ -221,7 +225,11 @@ func testFeedOfChanges(t *testing.T, open Open) {
 	name := "A"
 	for range 2 {
 		name += "!"
-		writer.update(t, petcat.UpdateCategory{ID: a.ID, Account: 1, Patch: patch(t, &name, nil, false)})
+		writer.update(t, petcat.UpdateCategory{
+			ID:      a.ID,
+			Account: 1,
+			Patch:   patch(t, &name, nil, false),
+		})
 	}
 	if err := writer.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: b.ID, Account: 1}); err != nil {
 		t.Fatal(err)
@@ -242,11 +250,21 @@ func testOperatorChanges(t *testing.T, open Open) {
 	f := start(t, open)
 	zoo := f.account(t, "zoo")
 	const ada petcat.Actor = "operator ada"
-	own := must(f.CreateCategory(t.Context(), petcat.CreateCategory{By: ada, New: category(t, "Dogs", nil)}))
-	theirs := must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: zoo.ID, New: category(t, "Cats", nil)}))
+	own := must(f.CreateCategory(t.Context(), petcat.CreateCategory{
+		By:  ada,
+		New: category(t, "Dogs", nil),
+	}))
+	theirs := must(f.CreateCategory(t.Context(), petcat.CreateCategory{
+		Account: zoo.ID,
+		New:     category(t, "Cats", nil),
+	}))
 	name := "Kittens"
 	patch := must(petcat.ParseCategoryPatch(&name, nil, false))
-	_, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: own.Category.ID, Account: zoo.ID, Patch: patch})
+	_, err := f.UpdateCategory(t.Context(), petcat.UpdateCategory{
+		ID:      own.Category.ID,
+		Account: zoo.ID,
+		Patch:   patch,
+	})
 	wantCode(t, err, petcat.CodeForbidden)
 	wantEqual(t, "the category", petcat.ManagedCategory{
 		Category:  theirs.Category,
@@ -254,7 +272,11 @@ func testOperatorChanges(t *testing.T, open Open) {
 		CreatedAt: f.now(),
 	}, must(f.FindCategory(t.Context(), theirs.Category.ID)))
 	for range 2 { // the second time changes nothing
-		must(f.UpdateCategory(t.Context(), petcat.UpdateCategory{ID: theirs.Category.ID, By: ada, Patch: patch}))
+		must(f.UpdateCategory(t.Context(), petcat.UpdateCategory{
+			ID:    theirs.Category.ID,
+			By:    ada,
+			Patch: patch,
+		}))
 	}
 	pet := newPet(t, "Rex", theirs.Category.ID)
 	must(f.CreatePet(t.Context(), petcat.CreatePet{Account: zoo.ID, New: pet}))

@@ -153,7 +153,10 @@ func closed(done <-chan struct{}) bool {
 // change creates a category, and changes it if then is 1, or deletes it if then is 2.
 func change(t *testing.T, s *store.Store, name string, then int) {
 	t.Helper()
-	created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, name, nil)})
+	created, err := s.CreateCategory(t.Context(), petcat.CreateCategory{
+		Account: 1,
+		New:     category(t, name, nil),
+	})
 	id := created.Category.ID
 	switch {
 	case err != nil:

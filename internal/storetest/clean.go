@@ -140,7 +140,11 @@ func testCleanMany(t *testing.T, open Open) {
 	}
 	f.age(t, petcat.IdempotencyRetention-time.Hour)
 	f.clock.Advance(48 * time.Hour) // idempotency keys expire by the database's clock
-	young := petcat.CreateCategory{Account: 1, New: category(t, "young", nil), IdempotencyKey: "young"}
+	young := petcat.CreateCategory{
+		Account:        1,
+		New:            category(t, "young", nil),
+		IdempotencyKey: "young",
+	}
 	must(f.CreateCategory(t.Context(), young))
 	clean()
 	f.wantRows(t, "idempotency_keys", old+1)

@@ -88,8 +88,14 @@ func testPlanRequests(t *testing.T, open Open) {
 func testApprovedStorage(t *testing.T, open Open) {
 	f := start(t, open)
 	agreed := petcat.Storage{Categories: 2_000_000, Bytes: 1 << 30}
-	s := must(petcat.ParseSubscription("enterprise", petcat.Quota{PerMinute: 1_000, PerDay: 9_000}, agreed))
-	account := must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: "zoo", Subscription: s})).Value.ID
+	s := must(petcat.ParseSubscription("enterprise", petcat.Quota{
+		PerMinute: 1_000,
+		PerDay:    9_000,
+	}, agreed))
+	account := must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{
+		Name:         "zoo",
+		Subscription: s,
+	})).Value.ID
 	n := must(petcat.ParseNewPlanRequest(account, "enterprise", "more"))
 	asked := must(f.RequestPlan(t.Context(), petcat.By(account.Actor()), n)).Value
 	approval := petcat.PlanApproval{Request: asked.ID, PerMinute: 2_000, PerDay: 10_000}

@@ -38,7 +38,14 @@ func testEvents(t *testing.T, open Open) {
 	must(f.ApprovePlanRequest(t.Context(), by, petcat.PlanApproval{Request: 1}))
 	for _, shadow := range []bool{true, false} {
 		f.clock.Advance(time.Second)
-		ban := petcat.Ban{Key: 2, Account: a.ID, Level: 1, StartedAt: f.now(), EndsAt: f.now(), Shadow: shadow}
+		ban := petcat.Ban{
+			Key:       2,
+			Account:   a.ID,
+			Level:     1,
+			StartedAt: f.now(),
+			EndsAt:    f.now(),
+			Shadow:    shadow,
+		}
 		must(0, f.SaveBan(t.Context(), ban))
 	}
 	must(f.CloseAccount(t.Context(), by, a.ID))
@@ -152,7 +159,10 @@ func testCategoryEvents(t *testing.T, open Open) {
 	}
 	create := func() {
 		t.Helper()
-		must(f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil)}))
+		must(f.CreateCategory(t.Context(), petcat.CreateCategory{
+			Account: 1,
+			New:     category(t, "Dogs", nil),
+		}))
 	}
 	told(0)
 	create()

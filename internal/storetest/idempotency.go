@@ -10,13 +10,22 @@ import (
 func testIdempotency(t *testing.T, open Open) {
 	type created = petcat.CreatedCategory
 	create := func(f *fixture, key petcat.IdempotencyKey, n petcat.NewCategory) (created, error) {
-		return f.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key})
+		return f.CreateCategory(t.Context(), petcat.CreateCategory{
+			Account:        1,
+			New:            n,
+			IdempotencyKey: key,
+		})
 	}
 	t.Run("a rejected create is still replayed", func(t *testing.T) {
 		f := start(t, open)
 		notNow := petcat.Errorf(petcat.CodePreconditionFailed, "not now")
 		rejected := func(key petcat.IdempotencyKey, n petcat.NewCategory) (created, error) {
-			create := petcat.CreateCategory{Account: 1, New: n, IdempotencyKey: key, Rejected: notNow}
+			create := petcat.CreateCategory{
+				Account:        1,
+				New:            n,
+				IdempotencyKey: key,
+				Rejected:       notNow,
+			}
 			return f.CreateCategory(t.Context(), create)
 		}
 		dogs := category(t, "Dogs", nil)

@@ -13,7 +13,13 @@ func testKeys(t *testing.T, open Open) {
 		f := start(t, open)
 		a, b := f.account(t, "zoo"), f.account(t, "shop")
 		first, g := f.key(t, a.ID, 1)
-		wantEqual(t, "the key", petcat.Key{ID: 1, Account: a.ID, Label: "key 1", Hint: g.Hint, CreatedAt: noon}, first)
+		wantEqual(t, "the key", petcat.Key{
+			ID:        1,
+			Account:   a.ID,
+			Label:     "key 1",
+			Hint:      g.Hint,
+			CreatedAt: noon,
+		}, first)
 		second, _ := f.keyOn(t, b.ID, 2, petcat.KeyTerms{ExpiresAt: noon.Add(90 * 24 * time.Hour), ReadOnly: true})
 		wantEqual(t, "its expiry", noon.Add(90*24*time.Hour), second.ExpiresAt)
 		wantEqual(t, "read-only", true, second.ReadOnly)

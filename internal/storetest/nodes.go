@@ -48,8 +48,14 @@ func testFeed(t *testing.T, open Open) {
 		t.Errorf("an empty store returned %v", got)
 	}
 	text := ""
-	must(writer.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "Dogs", nil)}))
-	must(writer.CreateCategory(t.Context(), petcat.CreateCategory{Account: 1, New: category(t, "Cats", &text)}))
+	must(writer.CreateCategory(t.Context(), petcat.CreateCategory{
+		Account: 1,
+		New:     category(t, "Dogs", nil),
+	}))
+	must(writer.CreateCategory(t.Context(), petcat.CreateCategory{
+		Account: 1,
+		New:     category(t, "Cats", &text),
+	}))
 	both := since(t, reader, 0)
 	wantEqual(t, "both", categories(t, writer), both)
 	wantEqual(t, "after the first", both[1:], since(t, reader, both[0].Revision))

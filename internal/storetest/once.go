@@ -37,7 +37,11 @@ func onces(t *testing.T) map[string]once {
 		"an order":      order(1),
 		"another order": order(2),
 		"a category": func(s *store.Store, of petcat.AccountID, key petcat.IdempotencyKey) (any, bool, error) {
-			create := petcat.CreateCategory{Account: of, New: category(t, "Rex", nil), IdempotencyKey: key}
+			create := petcat.CreateCategory{
+				Account:        of,
+				New:            category(t, "Rex", nil),
+				IdempotencyKey: key,
+			}
 			c, err := s.CreateCategory(t.Context(), create)
 			return c.Category, c.Replayed, err
 		},
@@ -121,7 +125,10 @@ func testManagedOnce(t *testing.T, open Open) {
 	f := start(t, open)
 	create := func(key, name string) (petcat.Result[petcat.Account], error) {
 		author := must(petcat.ParseAuthor(operator, key, "account "+name))
-		return f.CreateAccount(t.Context(), author, petcat.NewAccount{Name: petcat.AccountName(name), Subscription: subscription(t, "free", 0, 0)})
+		return f.CreateAccount(t.Context(), author, petcat.NewAccount{
+			Name:         petcat.AccountName(name),
+			Subscription: subscription(t, "free", 0, 0),
+		})
 	}
 	must(create("k", "zoo"))
 	_, err := create("l", "zoo")
@@ -150,7 +157,10 @@ func testOnceOfOperators(t *testing.T, open Open) {
 	retry := petcat.CreatedCategory{Category: first.Category, Replayed: true}
 	wantEqual(t, "the retry", retry, create("operator ada", "Dogs"))
 	by := petcat.Author{Actor: "token ci", Key: "k", Request: "account zoo"}
-	must(f.CreateAccount(t.Context(), by, petcat.NewAccount{Name: "zoo", Subscription: subscription(t, "free", 0, 0)}))
+	must(f.CreateAccount(t.Context(), by, petcat.NewAccount{
+		Name:         "zoo",
+		Subscription: subscription(t, "free", 0, 0),
+	}))
 	wantEqual(t, "audit entries", 3, len(f.audit(t)))
 }
 
@@ -164,7 +174,13 @@ func (f *fixture) stage(t *testing.T) {
 	a := f.account(t, "zoo")
 	f.account(t, "farm")
 	k, _ := f.key(t, a.ID, 1)
-	ban := petcat.Ban{Key: k.ID, Account: a.ID, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute)}
+	ban := petcat.Ban{
+		Key:       k.ID,
+		Account:   a.ID,
+		Level:     1,
+		StartedAt: noon,
+		EndsAt:    noon.Add(time.Minute),
+	}
 	if err := f.SaveBan(t.Context(), ban); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +238,10 @@ func manageds() map[string]managed {
 		},
 		"create account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
-			r, err := s.CreateAccount(t.Context(), by, petcat.NewAccount{Name: "shop", Subscription: subscription(t, "free", 0, 0)})
+			r, err := s.CreateAccount(t.Context(), by, petcat.NewAccount{
+				Name:         "shop",
+				Subscription: subscription(t, "free", 0, 0),
+			})
 			return r.Value, r.Replayed, err
 		},
 		"edit account": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {

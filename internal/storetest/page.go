@@ -61,7 +61,14 @@ func testAccountPages(t *testing.T, open Open) {
 	gone, _ := f.key(t, 7, 2)
 	must(f.ChangeKey(t.Context(), petcat.By(operator), gone.ID, petcat.RevokeKey))
 	for i, key := range []petcat.KeyID{k.ID, gone.ID} {
-		b := petcat.Ban{Key: key, Account: 7, Level: 1, StartedAt: noon, EndsAt: noon.Add(time.Minute), Shadow: i == 1}
+		b := petcat.Ban{
+			Key:       key,
+			Account:   7,
+			Level:     1,
+			StartedAt: noon,
+			EndsAt:    noon.Add(time.Minute),
+			Shadow:    i == 1,
+		}
 		if err := f.SaveBan(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
@@ -89,13 +96,21 @@ func testKeyPages(t *testing.T, open Open) {
 	}
 	first := must(f.KeyPage(t.Context(), petcat.KeyQuery{Account: a.ID, Limit: 3}))
 	wantEqual(t, "the first page", want[:3], first)
-	second := must(f.KeyPage(t.Context(), petcat.KeyQuery{Account: a.ID, Before: first[2].ID, Limit: 3}))
+	second := must(f.KeyPage(t.Context(), petcat.KeyQuery{
+		Account: a.ID,
+		Before:  first[2].ID,
+		Limit:   3,
+	}))
 	wantEqual(t, "the second page", want[3:], second)
 	hinted := must(f.KeyPage(t.Context(), petcat.KeyQuery{Hint: want[1].Hint, Limit: 3}))
 	wantEqual(t, "by hint", want[1:2], hinted)
 	f.run(t, `UPDATE api_keys SET hint = $1 WHERE id = $2`, want[1].Hint, want[3].ID)
 	want[3].Hint = want[1].Hint
-	next := must(f.KeyPage(t.Context(), petcat.KeyQuery{Hint: want[1].Hint, Before: want[1].ID, Limit: 3}))
+	next := must(f.KeyPage(t.Context(), petcat.KeyQuery{
+		Hint:   want[1].Hint,
+		Before: want[1].ID,
+		Limit:  3,
+	}))
 	wantEqual(t, "the next page by hint", want[3:4], next)
 }
 
@@ -109,7 +124,14 @@ func testBanPages(t *testing.T, open Open) {
 			of = other.ID
 		}
 		k, _ := f.key(t, of, i)
-		b := petcat.Ban{Key: k.ID, Account: of, Level: 2, StartedAt: noon, EndsAt: noon.Add(time.Hour), Shadow: i == 1}
+		b := petcat.Ban{
+			Key:       k.ID,
+			Account:   of,
+			Level:     2,
+			StartedAt: noon,
+			EndsAt:    noon.Add(time.Hour),
+			Shadow:    i == 1,
+		}
 		if i == 2 {
 			b.EndsAt = noon.Add(time.Minute)
 		}

@@ -27,7 +27,10 @@ func newPet(t *testing.T, name string, category petcat.CategoryID) petcat.NewPet
 // pet creates a pet of account 1.
 func (f *fixture) pet(t *testing.T, name string, category petcat.CategoryID) petcat.Pet {
 	t.Helper()
-	created := must(f.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: newPet(t, name, category)}))
+	created := must(f.CreatePet(t.Context(), petcat.CreatePet{
+		Account: 1,
+		New:     newPet(t, name, category),
+	}))
 	wantEqual(t, "replayed", false, created.Replayed)
 	return created.Pet
 }
@@ -98,7 +101,10 @@ func testPetsOfOthers(t *testing.T, open Open) {
 	var want []petcat.Pet
 	for _, by := range []petcat.AccountID{1, 0} {
 		category := f.create(t, "Dogs", nil).ID
-		rex := must(f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", category)}))
+		rex := must(f.CreatePet(t.Context(), petcat.CreatePet{
+			Account: 2,
+			New:     newPet(t, "Rex", category),
+		}))
 		want = append(want, rex.Pet)
 		if by == 0 { // the creator's own pet, too
 			want = append(want, f.pet(t, "Max", category))
@@ -106,7 +112,10 @@ func testPetsOfOthers(t *testing.T, open Open) {
 		if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: category, Account: by}); err != nil {
 			t.Fatalf("account %d: %v", by, err)
 		}
-		_, err := f.CreatePet(t.Context(), petcat.CreatePet{Account: 2, New: newPet(t, "Rex", category)})
+		_, err := f.CreatePet(t.Context(), petcat.CreatePet{
+			Account: 2,
+			New:     newPet(t, "Rex", category),
+		})
 		wantCode(t, err, petcat.CodeInvalidField)
 	}
 	wantEqual(t, "the pets", want, f.pets(t, petcat.PetQuery{Limit: 10}))
@@ -154,7 +163,10 @@ func testPetsAgainstDeletions(t *testing.T, open Open) {
 		created := 0
 		for client := range clients {
 			all.Go(func() {
-				_, err := stores[client%2].CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: n})
+				_, err := stores[client%2].CreatePet(t.Context(), petcat.CreatePet{
+					Account: 1,
+					New:     n,
+				})
 				switch petcat.CodeOf(err) {
 				case "":
 					mu.Lock()

@@ -197,7 +197,10 @@ func testPurgeDuringCreates(t *testing.T, open Open) {
 					t.Error(err)
 					return
 				}
-				p, err := s.CreatePet(t.Context(), petcat.CreatePet{Account: 1, New: newPet(t, "Rex", home)})
+				p, err := s.CreatePet(t.Context(), petcat.CreatePet{
+					Account: 1,
+					New:     newPet(t, "Rex", home),
+				})
 				if code := petcat.CodeOf(err); code != "" && code != petcat.CodeInvalidField { // home is gone
 					t.Error(err)
 				}

@@ -202,7 +202,10 @@ func subscription(t *testing.T, plan string, perMinute, perDay int64) petcat.Sub
 func (f *fixture) account(t *testing.T, name string) petcat.Account {
 	t.Helper()
 	free := subscription(t, "free", 0, 0)
-	return must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{Name: petcat.AccountName(name), Subscription: free})).Value
+	return must(f.CreateAccount(t.Context(), petcat.By(operator), petcat.NewAccount{
+		Name:         petcat.AccountName(name),
+		Subscription: free,
+	})).Value
 }
 
 // generator makes keys; the seed makes them repeatable.

@@ -132,7 +132,12 @@ func testUsageSteps(t *testing.T, open Open) {
 		last int // number of periods from midnight on
 	}{{petcat.UsageByHour, hours, 2}, {petcat.UsageByDay, days, 1}} {
 		of := func(from, to time.Time) []petcat.UsagePeriod {
-			return f.usage(t, f.Store, petcat.UsageQuery{Account: 7, Step: c.step, From: from, To: to}).Periods
+			return f.usage(t, f.Store, petcat.UsageQuery{
+				Account: 7,
+				Step:    c.step,
+				From:    from,
+				To:      to,
+			}).Periods
 		}
 		wantEqual(t, "all periods", c.all, of(time.Time{}, time.Time{}))
 		wantEqual(t, "from midnight", c.all[c.last:], of(midnight, time.Time{}))
@@ -192,7 +197,11 @@ func testUsageParts(t *testing.T, open Open) {
 		part(later, petcat.UsageDetail{Key: 2, Requests: 7}),
 	}, f.parts(t, byKey))
 	day := noon.Truncate(24 * time.Hour)
-	byOperation := petcat.UsageQuery{Account: 7, Step: petcat.UsageByDay, Group: petcat.GroupByOperation}
+	byOperation := petcat.UsageQuery{
+		Account: 7,
+		Step:    petcat.UsageByDay,
+		Group:   petcat.GroupByOperation,
+	}
 	wantEqual(t, "by operation", []petcat.UsagePart{
 		part(day, petcat.UsageDetail{Requests: 9}),
 		part(day, petcat.UsageDetail{Operation: create, Requests: 8, Rejected: 2, Failed: 3}),
@@ -444,7 +453,12 @@ func testRejections(t *testing.T, open Open) {
 	number := int64(0)
 	reject := func(rejections ...petcat.Rejection) {
 		number++
-		f.addUsage(t, petcat.UsageBatch{Node: "a", Number: number, SeenAt: f.now(), Rejections: rejections})
+		f.addUsage(t, petcat.UsageBatch{
+			Node:       "a",
+			Number:     number,
+			SeenAt:     f.now(),
+			Rejections: rejections,
+		})
 	}
 	bare := petcat.Rejection{
 		Account:   7,

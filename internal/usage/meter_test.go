@@ -410,7 +410,13 @@ func TestClose(t *testing.T) {
 func TestRejectionsAreGrouped(t *testing.T) {
 	m, s := start(clocktest.NewManual(noon))
 	rejected := func(key petcat.KeyID, code petcat.Code, after time.Duration) {
-		m.Rejected(petcat.Rejection{Account: 7, Key: key, Code: code, Last: noon.Add(after), RequestID: after.String()})
+		m.Rejected(petcat.Rejection{
+			Account:   7,
+			Key:       key,
+			Code:      code,
+			Last:      noon.Add(after),
+			RequestID: after.String(),
+		})
 	}
 	rejected(1, petcat.CodeRateLimitExceeded, 0)
 	rejected(1, petcat.CodeKeyBanned, time.Second)
