@@ -46,7 +46,7 @@ func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
 	return GeneratedKey{Secret: NewSecret(text), Hash: sha256.Sum256([]byte(text)), Hint: hint}, nil
 }
 
-// generateSecret makes a secret with a prefix, and returns its hint, too.
+// generateSecret makes a secret with a prefix, and returns its hint as well.
 func generateSecret(prefix string, random io.Reader) (secret, hint string, err error) {
 	text := []byte(prefix)
 	for range secretRandomLength {

@@ -70,7 +70,7 @@ func TestGenerateKey(t *testing.T) {
 	}
 }
 
-// TestParseKeyFindsTypos changes each character, and swaps each pair of neighbours.
+// TestParseKeyFindsTypos changes each character, and swaps each pair of neighbors.
 func TestParseKeyFindsTypos(t *testing.T) {
 	good := generated(t, petcat.Production).Secret.Reveal()
 	rejected := func(typo string) {

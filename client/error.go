@@ -77,7 +77,7 @@ type Error struct {
 	// RetryAfter is how long to wait before the next request; 0 if the response does not say.
 	RetryAfter time.Duration
 	// NotSent is true if the Client rejected the call itself, because the service would have
-	// rejected it, too.
+	// rejected it as well.
 	NotSent bool
 }
 

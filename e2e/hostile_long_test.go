@@ -54,7 +54,7 @@ func floods() []flood {
 	wrong := strings.Replace(list, "KEY", "pck_live_wrong", 1)
 	unknown := strings.Replace(strings.TrimSuffix(list, "\r\n"), "KEY", "UNKNOWN", 1)
 	unknown += "X-Forwarded-For: NETWORK\r\n\r\n"
-	cancelled := h2Requests(1000, "/openapi.json", "", true)
+	canceled := h2Requests(1000, "/openapi.json", "", true)
 	return []flood{
 		{name: "silent"},
 		{name: "slow headers", say: "GET / HT", drip: "x"},
@@ -66,7 +66,7 @@ func floods() []flood {
 		{name: "TLS without a handshake", protocol: "http/1.1", silent: true},
 		{name: "HTTP/2 never reading", protocol: "h2", say: h2Hello(0) + h2Requests(100, "/openapi.json", "", false)},
 		{name: "HTTP/2 unfinished frame", protocol: "h2", say: h2Hello(65_535) + unfinished},
-		{name: "HTTP/2 cancelling", protocol: "h2", say: h2Hello(65_535) + cancelled, reads: true},
+		{name: "HTTP/2 canceling", protocol: "h2", say: h2Hello(65_535) + canceled, reads: true},
 		{name: "HTTP/2 trailers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", trailer, false)},
 		{name: "HTTP/2 tiny headers", protocol: "h2", say: h2Hello(0) + h2Requests(8, "/openapi.json", headers, false)},
 		{name: "entity tags", say: strings.Repeat(conditional, 16), reads: true},
@@ -242,13 +242,13 @@ func h2Hello(window uint32) string {
 }
 
 // h2Requests sends GET requests on separate streams, with further fields, and optionally cancels each.
-func h2Requests(count int, path, fields string, cancelled bool) string {
+func h2Requests(count int, path, fields string, canceled bool) string {
 	block := h2Field(":method", "GET") + h2Field(":scheme", "https") + h2Field(":authority", "pets")
 	block += h2Field(":path", path) + fields
 	var all strings.Builder
 	for i := range count {
 		all.WriteString(h2Frame(1, 5, uint32(2*i+1), block)) // headers, end of the stream
-		if cancelled {
+		if canceled {
 			all.WriteString(h2Frame(3, 0, uint32(2*i+1), "\x00\x00\x00\x08"))
 		}
 	}

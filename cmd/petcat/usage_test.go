@@ -9,7 +9,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// TestIncompleteTotal: a total of periods with gaps is incomplete, too.
+// TestIncompleteTotal: a total of periods with gaps is incomplete as well.
 func TestIncompleteTotal(t *testing.T) {
 	var out strings.Builder
 	c := &call{program: &program{stdout: &out, isTerminal: func(any) bool { return false }}, cmd: &cobra.Command{}}

@@ -60,7 +60,7 @@ type Settings struct {
 	MaxStaleness time.Duration
 	// MaxCategoriesSize is the most bytes that all categories may take.
 	MaxCategoriesSize int64
-	// UsageDetail makes the node count usage by key and operation, too.
+	// UsageDetail makes the node count usage by key and operation as well.
 	UsageDetail bool
 	// WebhookAllow are the networks of receivers of events that are not on the Internet.
 	WebhookAllow []netip.Prefix

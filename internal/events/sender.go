@@ -182,7 +182,7 @@ func (s *Sender) sendPage(
 	return next, saved, err
 }
 
-// deliver sends an event to a webhook once. If this node stops meanwhile, the store rejects the result, and
+// deliver sends an event to a webhook once. If this node stops during it, the store rejects the result, and
 // the next node sends the event again.
 func (s *Sender) deliver(ctx context.Context, w petcat.Webhook, e petcat.Event) (d petcat.Delivery, err error) {
 	secrets, err := s.Store.WebhookSecrets(ctx, w.ID)

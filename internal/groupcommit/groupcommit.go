@@ -43,7 +43,7 @@ type Options[Op any] struct {
 	// Observe, if not nil, is called with the size of each group and the duration of its commit,
 	// even if it failed.
 	Observe func(group int, d time.Duration)
-	// Line bounds the queue. Other writes may wait in it, too.
+	// Line bounds the queue. Other writes may wait in it as well.
 	Line     *Line
 	MaxGroup int // 0: DefaultMaxGroup
 }

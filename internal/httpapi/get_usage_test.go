@@ -13,7 +13,7 @@ func TestUsageIsFree(t *testing.T) {
 	s := start(t)
 	account := s.account("acme", petcat.Free)
 	key, id := s.key(account)
-	neighbour, _ := s.key(s.account("other", petcat.Free))
+	neighbor, _ := s.key(s.account("other", petcat.Free))
 	minute, midnight := noon.Add(42*time.Second), noon.Truncate(24*time.Hour).Add(24*time.Hour)
 	wantUsed := func(n int64, ban, bans string) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestUsageIsFree(t *testing.T) {
 	wantError(t, a, 429, petcat.CodeRateLimitExceeded)
 	wantHeadline(t, a, 60, 0, minute)
 	wantHeader(t, a, "RateLimit-Policy", `"usage";q=60;w=60`)
-	wantStatus(t, s.do("GET", "/v1/usage", nil, withKey(neighbour)), 200)
+	wantStatus(t, s.do("GET", "/v1/usage", nil, withKey(neighbor)), 200)
 
 	until := noon.Add(time.Hour)
 	terms := petcat.KeyTerms{Label: `a "b"`, ReadOnly: true, ExpiresAt: until}

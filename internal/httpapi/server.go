@@ -36,7 +36,7 @@ type categoryList interface {
 	// since it was complete as its age. newest is the newest revision in the store, if it was
 	// read after the request arrived, or 0.
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
-	// Holdings returns what an account stores, as far as this node knows.
+	// Holdings returns what an account stores, by this node's counts.
 	Holdings(account petcat.AccountID) petcat.Holdings
 }
 

@@ -65,7 +65,7 @@ func (x *Exchange) findSession() error {
 	if err != nil {
 		return petcat.ErrNotSignedIn()
 	}
-	// Attempts of clients that disconnect early are counted, too.
+	// Attempts of clients that disconnect early are counted as well.
 	s, ctx := x.site, context.WithoutCancel(x.R.Context())
 	token, err := petcat.ParseToken(cookie.Value)
 	var found petcat.Session
@@ -222,7 +222,7 @@ func signOut(x *Exchange) error {
 
 // SignOutEverywhere ends all sessions of the signed-in user.
 func SignOutEverywhere(x *Exchange) error {
-	// Without the form's once: if it is sent again, sessions since the first time must end, too.
+	// Without the form's once: if it is sent again, sessions since the first time must end as well.
 	_, err := x.site.Sessions.SignOutEverywhere(x.R.Context(), petcat.By(x.Actor()), x.Session.Subject())
 	if err != nil {
 		return err

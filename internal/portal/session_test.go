@@ -76,7 +76,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	other.Get("").Want(http.StatusOK)
 }
 
-// TestSignOutEverywhereAgain: a form that is sent again ends the sessions since the first time, too.
+// TestSignOutEverywhereAgain: a form that is sent again ends the sessions since the first time as well.
 func TestSignOutEverywhereAgain(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")

@@ -383,7 +383,7 @@ func TestIgnoredError(t *testing.T) {
 	}
 }
 
-// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable, too.
+// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable as well.
 func TestTimeoutBetweenStatements(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)

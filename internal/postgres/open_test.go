@@ -134,7 +134,7 @@ func TestUnusualSettings(t *testing.T) {
 }
 
 // TestConnectTimeout: connect_timeout of the URL holds for commands and servers. Without it, servers
-// wait less than commands, because their requests wait, too.
+// wait less than commands, because their requests wait as well.
 func TestConnectTimeout(t *testing.T) {
 	url := server.Database(t)
 	for _, tt := range []struct {

@@ -104,7 +104,7 @@ func used(ctx context.Context, closed bool, err error) error {
 	return err
 }
 
-// withCause adds the cause of an ended context to an error. The result for a [commitError] is one, too.
+// withCause adds the cause of an ended context to an error. The result for a [commitError] is one as well.
 func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause == nil || err == nil {

@@ -137,7 +137,7 @@ func (t *transaction) Rollback() error {
 }
 
 // undo rolls back, and gives the connection back after a use that ended with err. It reports a
-// rollback without an answer to the breaker, too.
+// rollback without an answer to the breaker as well.
 func (t *transaction) undo(err error) error {
 	_, unanswered := t.leased.Exec(t.ctx, "rollback") // if that fails, the connection is closed
 	used := release(t.ctx, t.leased, cmp.Or(err, unanswered))

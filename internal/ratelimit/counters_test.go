@@ -344,7 +344,7 @@ func TestOtherCallHangs(t *testing.T) {
 }
 
 // At the begin of an outage, one call is answered after another was sent. The request of the other call
-// waits for a second from this answer, and is then decided from memory, too.
+// waits for a second from this answer, and is then decided from memory as well.
 func TestLastAnswerBeforeSilence(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		takes := func() (time.Duration, error) { return 20 * time.Millisecond, nil }

@@ -14,7 +14,7 @@
 // While the disk is full or read-only, or another process locks the file, writes fail with
 // service_unavailable; they recover by themselves. A disk quota and a limit on file sizes count
 // as a full disk. After a failed write or sync, or if the file was moved or removed, all writes
-// fail for good and [DB.Failed] is closed: the program must end, and recover from the disk
+// fail permanently and [DB.Failed] is closed: the program must exit, and recover from the disk
 // when it starts again. errors.go classifies the errors.
 package sqlite
 
@@ -172,7 +172,7 @@ func (s *DB) Create(ctx context.Context, c *store.Create) error {
 	return s.translate(c.Outcome, "create")
 }
 
-// BeginWrite implements [store.DB]. There is only one writer, so it locks the counter row, too.
+// BeginWrite implements [store.DB]. There is only one writer, so it locks the counter row as well.
 func (s *DB) BeginWrite(ctx context.Context, doing string) (store.Write, error) {
 	tx, err := s.Begin(ctx, store.Work{Doing: doing})
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *DB) Each(ctx context.Context, doing string, row func(store.Scan) error,
 	return s.translate(conn{ctx, s.readers}.Query(row, query, args...), doing)
 }
 
-// stop ends writing for good: after a failed sync the kernel drops the pages that it could not write
+// stop ends writing permanently: after a failed sync the kernel drops the pages that it could not write
 // and reports success the next time, so a retry would report a commit that never reached the disk.
 func (s *DB) stop(err error) {
 	s.mu.Lock()
@@ -216,11 +216,11 @@ func (s *DB) stop(err error) {
 	}
 }
 
-// Failed is closed when the database has stopped writing for good; [DB.Err] then returns the reason.
+// Failed is closed when the database has stopped writing permanently; [DB.Err] then returns the reason.
 // The program must end and start again.
 func (s *DB) Failed() <-chan struct{} { return s.failed }
 
-// Err returns a [petcat.UnusableError] if the database has stopped writing for good.
+// Err returns a [petcat.UnusableError] if the database has stopped writing permanently.
 func (s *DB) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

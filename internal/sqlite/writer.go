@@ -295,7 +295,7 @@ const logPages = 1000
 // reader kept the log for long.
 const logBytes = 2 * logPages * 4096
 
-// checkpoint moves a long log into the database, as far as readers allow; the next transaction then
+// checkpoint moves a long log into the database, unless readers prevent it; the next transaction then
 // starts the log again. On a full disk it has to wait. It runs between two groups, because it cannot
 // finish while transactions append to the log.
 //

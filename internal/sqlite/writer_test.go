@@ -54,7 +54,7 @@ func TestRecoveryFromFullDisk(t *testing.T) {
 	wantUnavailable(t, err)
 	select {
 	case <-s.Failed():
-		t.Fatalf("the store has stopped writing for good: %v", s.Err())
+		t.Fatalf("the store has stopped writing permanently: %v", s.Err())
 	default:
 	}
 	if !s.rejected.Load() {

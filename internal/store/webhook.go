@@ -161,7 +161,7 @@ const (
 		SET disabled_at = $1, failure = $2, cursor_id = $3, attempts = $4, next_at = $5
 		WHERE id = $6`
 
-	// updateWebhookIf is for the sender: meanwhile, an operator may have changed the webhook.
+	// updateWebhookIf is for the sender: an operator may have changed the webhook.
 	updateWebhookIf = updateWebhook + ` AND cursor_id = $7 AND attempts = $8 AND disabled_at IS NULL`
 )
 

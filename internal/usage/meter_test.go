@@ -299,7 +299,7 @@ func sumOf(c petcat.UsageCount) (sum petcat.UsageDetail) {
 }
 
 // TestDetailIsBounded: an account gets at most maxDetail rows in an hour, however many flushes it has.
-// The rest is in one row, and the sum is right. The next hour begins anew.
+// The rest is in one row, and the sum is right. The next hour begins again.
 func TestDetailIsBounded(t *testing.T) {
 	c := clocktest.NewManual(noon)
 	m, s := start(c)
