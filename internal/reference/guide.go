@@ -21,23 +21,22 @@ import (
 var fileLink = regexp.MustCompile(`\[([^\]]+)\]\(([a-zA-Z./-]+)\.md(#[a-z0-9-]+)?\)`)
 
 // served returns Markdown in which links to guides lead to their pages. Other documents are not on
-// the server, so only the text of links to them remains.
-func served(text string) string {
-	guides := docs.Guides()
+// the listener, so only the text of links to them remains.
+func (s site) served(text string) string {
 	return fileLink.ReplaceAllStringFunc(text, func(link string) string {
 		m := fileLink.FindStringSubmatch(link)
-		if slices.ContainsFunc(guides, func(g docs.Guide) bool { return g.Name == m[2] }) {
-			return "[" + m[1] + "](/docs/" + m[2] + m[3] + ")"
+		if slices.ContainsFunc(s.guides, func(g docs.Guide) bool { return g.Name == m[2] }) {
+			return "[" + m[1] + "](" + s.home + "/" + m[2] + m[3] + ")"
 		}
 		return m[1]
 	})
 }
 
 // guideLinks returns a link to each guide.
-func guideLinks(guides []docs.Guide) string {
+func (s site) guideLinks() string {
 	var b strings.Builder
-	for _, g := range guides {
-		b.WriteString(`<a href="/docs/` + g.Name + `">` + html.EscapeString(g.Title) + "</a>\n")
+	for _, g := range s.guides {
+		b.WriteString(`<a href="` + s.home + "/" + g.Name + `">` + html.EscapeString(g.Title) + "</a>\n")
 	}
 	return b.String()
 }
@@ -68,13 +67,13 @@ func rules() string {
 }
 
 // render returns Markdown as HTML.
-func render(text string) string {
+func (s site) render(text string) string {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 	)
 	var b bytes.Buffer
-	if err := markdown.Convert([]byte(served(text)), &b); err != nil { // writes to a buffer do not fail
+	if err := markdown.Convert([]byte(s.served(text)), &b); err != nil { // writes to a buffer do not fail
 		panic(err)
 	}
 	// Each table scrolls in its own element, so that a phone does not scroll the page.

@@ -1,5 +1,5 @@
-// Package reference serves the documentation for integrators: the reference page (Swagger UI), where
-// they can read the OpenAPI document and try the API, and the guides of package docs.
+// Package reference serves the documentation: a reference page (Swagger UI), where integrators can read
+// the OpenAPI document and try the API, one for operators, and the guides of package docs for both.
 //
 // The pages make no requests to other hosts; their Content-Security-Policy forbids it. The
 // reference keeps an API key only while the page is open. It loads /openapi.json from the same
@@ -10,6 +10,8 @@ import (
 	"net/http"
 
 	"github.com/petcat-api/petcat"
+	"github.com/petcat-api/petcat/clients"
+	"github.com/petcat-api/petcat/docs"
 	"github.com/petcat-api/petcat/internal/web"
 )
 
@@ -18,22 +20,30 @@ import (
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; " +
 	"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler serves the reference at /docs, and the guides and other files below /docs/. The guides
-// contain publicURL; if it is "", their scripts insert the URL in the browser.
-func Handler(publicURL string) http.Handler { return serve("/docs", load(publicURL)) }
+// Handler serves the reference at /docs, and the guides for integrators and other files below /docs/.
+// The guides contain publicURL; if it is "", their scripts insert the URL in the browser.
+func Handler(publicURL string) http.Handler {
+	s := site{home: "/docs", publicURL: publicURL, guides: docs.Guides()}
+	files := s.files()
+	files[s.home] = s.page("page/index.html", "{{rules}}", s.render(rules()))
+	for _, p := range []clients.Package{clients.Python(), clients.TypeScript()} {
+		files["/docs/clients/"+p.Name] = download(p)
+	}
+	return serve(s.home, files)
+}
 
-// Admin serves the reference of the management API at /admin/docs.
+// Admin serves the reference of the management API at /admin/docs, and the guides for operators below
+// it.
 func Admin() http.Handler {
-	files := make(map[string]http.Handler)
-	for path, file := range load("") {
-		files["/admin"+path] = file
+	s := site{home: "/admin/docs", guides: docs.OperatorGuides()}
+	files := s.files()
+	files[s.home] = s.page("page/admin.html")
+	for _, pattern := range []string{"*.png", "*.svg"} {
+		for name, picture := range web.Files(docs.Pictures(), pattern) {
+			files[s.home+"/"+name] = picture
+		}
 	}
-	page, err := embedded.ReadFile("page/admin.html")
-	if err != nil { // the files are part of the binary
-		panic(err)
-	}
-	files["/admin/docs"] = web.NewDocument("text/html; charset=utf-8", page)
-	return serve("/admin/docs", files)
+	return serve(s.home, files)
 }
 
 // serve serves files; home is the path of the reference.

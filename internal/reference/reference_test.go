@@ -152,3 +152,33 @@ func TestPublicURL(t *testing.T) {
 		}
 	}
 }
+
+// TestOperatorGuides: the admin listener serves the guides for operators, and all that they link to.
+func TestOperatorGuides(t *testing.T) {
+	fetch := func(path string) string {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
+		w := httptest.NewRecorder()
+		Admin().ServeHTTP(w, r)
+		if w.Code != http.StatusOK || w.Body.Len() == 0 {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+		return w.Body.String()
+	}
+	for _, g := range docs.OperatorGuides() {
+		html := fetch("/admin/docs/" + g.Name)
+		for _, m := range regexp.MustCompile(`(?:src|href)="([^"#]+)`).FindAllStringSubmatch(html, -1) {
+			path := m[1]
+			if strings.Contains(path, "://") {
+				continue
+			}
+			if !strings.HasPrefix(path, "/") {
+				path = "/admin/docs/" + path
+			}
+			fetch(path)
+		}
+	}
+	if !strings.Contains(fetch("/admin/docs/operations"), `id="an-alert-fires"`) {
+		t.Error("the runbook of the alerts has no section An alert fires")
+	}
+}
