@@ -33,9 +33,9 @@ func Handler(publicURL string) http.Handler {
 }
 
 // Admin serves the reference of the management API at /admin/docs, and the guides for operators below
-// it.
-func Admin() http.Handler {
-	s := site{home: "/admin/docs", guides: docs.OperatorGuides()}
+// it. They contain the API's publicURL.
+func Admin(publicURL string) http.Handler {
+	s := site{home: "/admin/docs", publicURL: publicURL, guides: docs.OperatorGuides()}
 	files := s.files()
 	files[s.home] = s.page("page/admin.html")
 	for _, pattern := range []string{"*.png", "*.svg"} {

@@ -159,7 +159,7 @@ func TestOperatorGuides(t *testing.T) {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
 		w := httptest.NewRecorder()
-		Admin().ServeHTTP(w, r)
+		Admin("").ServeHTTP(w, r)
 		if w.Code != http.StatusOK || w.Body.Len() == 0 {
 			t.Errorf("%s: status %d", path, w.Code)
 		}

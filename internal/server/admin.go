@@ -25,7 +25,7 @@ import (
 
 // newAdminPaths returns the paths of the admin listener that need no data.
 func (b base) newAdminPaths(so *sockets, st *state) *http.ServeMux {
-	docs := reference.Admin()
+	docs := reference.Admin(so.publicURL())
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", b.metrics.Handler())
 	mux.HandleFunc("GET /livez", livez)
