@@ -13,7 +13,7 @@ import (
 const (
 	path        = "/v1/categories"
 	contentType = "Content-Type: application/json"
-	unlimited   = "1000000000000" // a quota that no measurement exhausts
+	unlimited   = "1000000000000" // a quota or a bound that no measurement reaches
 )
 
 // deployment is petcat's data, with an account whose quota is never exhausted.
@@ -36,7 +36,11 @@ func (b *bench) deploy(ctx context.Context, name, database string) (d *deploymen
 	var key struct{ Key string }
 	for _, command := range [][]string{
 		{"init"},
-		{"account", "create", "bench", "--plan", "enterprise", "--per-minute", unlimited, "--per-day", unlimited},
+		{
+			"account", "create", "bench", "--plan", "enterprise",
+			"--per-minute", unlimited, "--per-day", unlimited,
+			"--max-categories", unlimited, "--max-bytes", unlimited,
+		},
 		{"key", "create", "bench"},
 	} {
 		cmd := exec.CommandContext(ctx, b.program("petcat"), slices.Concat(command, d.place, []string{"--json"})...)
@@ -67,7 +71,7 @@ func (b *bench) serve(ctx context.Context, d *deployment) (*node, error) {
 	api, admin := freeAddress(), freeAddress()
 	args := append([]string{
 		"serve", "--listen", api, "--admin-listen", admin, "--log-format", "json", "--log-level", "info",
-		"--bans", "enforce", "--shutdown-timeout", "2s",
+		"--bans", "enforce", "--shutdown-timeout", "2s", "--max-categories-size", "4GiB",
 	}, d.place...)
 	if b.certificate != "" {
 		args = append(args, "--tls-cert", b.certificate, "--tls-key", b.certificate)

@@ -28,6 +28,9 @@ type Package struct {
 	Name        string // of the file, with the client's version
 	ContentType string
 	Data        func() []byte
+	Language    string
+	Install     string // the command, without the URL of the file
+	Guide       string // Markdown
 }
 
 // Python returns the wheel of the Python client.
@@ -38,6 +41,9 @@ func Python() Package {
 		Name:        "petcat-" + version + "-py3-none-any.whl",
 		ContentType: "application/zip",
 		Data:        func() []byte { return wheel(about, version) },
+		Language:    "Python",
+		Install:     "pip install",
+		Guide:       read("python/README.md"),
 	}
 }
 
@@ -79,7 +85,14 @@ func wheel(about, version string) []byte {
 // TypeScript returns the npm package of the TypeScript client.
 func TypeScript() Package {
 	version := find(read("typescript/package.json"), `(?m)^  "version": "(.*)",$`)
-	return Package{Name: "petcat-" + version + ".tgz", ContentType: "application/gzip", Data: tarball}
+	return Package{
+		Name:        "petcat-" + version + ".tgz",
+		ContentType: "application/gzip",
+		Data:        tarball,
+		Language:    "TypeScript",
+		Install:     "npm install",
+		Guide:       read("typescript/README.md"),
+	}
 }
 
 // tarball returns the content of the npm package.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/petcat-api/petcat/clients"
 	"github.com/petcat-api/petcat/docs"
 	"github.com/petcat-api/petcat/internal/web"
 )
@@ -39,11 +38,14 @@ func (s site) files() map[string]http.Handler {
 		}
 	}
 	for _, g := range s.guides {
-		files[s.home+"/"+g.Name] = s.page("page/guide.html",
-			"{{title}}", html.EscapeString(g.Title),
-			"{{text}}", s.render(g.Text))
+		files[s.home+"/"+g.Name] = s.guide(g.Title, g.Text)
 	}
 	return files
+}
+
+// guide returns the page of a text in Markdown.
+func (s site) guide(title, text string) http.Handler {
+	return s.page("page/guide.html", "{{title}}", html.EscapeString(title), "{{text}}", s.render(text))
 }
 
 // page returns a page whose placeholders have the values: names and values alternately.
@@ -58,9 +60,9 @@ func (s site) page(name string, values ...string) http.Handler {
 	return web.NewDocument("text/html; charset=utf-8", []byte(filled))
 }
 
-// download returns a package of a client. It is made at the first request, because compressing it at
-// the start would take time.
-func download(p clients.Package) http.HandlerFunc {
-	made := sync.OnceValue(func() http.Handler { return web.NewDocument(p.ContentType, p.Data()) })
+// once returns a handler that is made at the first request, because making it at the start would take
+// time.
+func once(handler func() http.Handler) http.HandlerFunc {
+	made := sync.OnceValue(handler)
 	return func(w http.ResponseWriter, r *http.Request) { made().ServeHTTP(w, r) }
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"html"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,10 +26,15 @@ var fileLink = regexp.MustCompile(`\[([^\]]+)\]\(([a-zA-Z./-]+)\.md(#[a-z0-9-]+)
 func (s site) served(text string) string {
 	return fileLink.ReplaceAllStringFunc(text, func(link string) string {
 		m := fileLink.FindStringSubmatch(link)
-		if slices.ContainsFunc(s.guides, func(g docs.Guide) bool { return g.Name == m[2] }) {
-			return "[" + m[1] + "](" + s.home + "/" + m[2] + m[3] + ")"
+		text, document, section := m[1], m[2], m[3]
+		name := path.Base(document)
+		if slices.ContainsFunc(s.guides, func(g docs.Guide) bool { return g.Name == name }) {
+			return "[" + text + "](" + s.home + "/" + name + section + ")"
 		}
-		return m[1]
+		if page := clientGuide(document); page != "" && s.home == "/docs" {
+			return "[" + text + "](" + page + section + ")"
+		}
+		return text
 	})
 }
 

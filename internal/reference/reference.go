@@ -10,7 +10,6 @@ import (
 	"net/http"
 
 	"github.com/petcat-api/petcat"
-	"github.com/petcat-api/petcat/clients"
 	"github.com/petcat-api/petcat/docs"
 	"github.com/petcat-api/petcat/internal/web"
 )
@@ -26,9 +25,7 @@ func Handler(publicURL string) http.Handler {
 	s := site{home: "/docs", publicURL: publicURL, guides: docs.Guides()}
 	files := s.files()
 	files[s.home] = s.page("page/index.html", "{{rules}}", s.render(rules()))
-	for _, p := range []clients.Package{clients.Python(), clients.TypeScript()} {
-		files["/docs/clients/"+p.Name] = download(p)
-	}
+	s.addClients(files)
 	return serve(s.home, files)
 }
 

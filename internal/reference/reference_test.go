@@ -69,8 +69,11 @@ func TestGuideLinks(t *testing.T) {
 	for _, g := range docs.Guides() {
 		pages["/docs/"+g.Name] = body(t, get(t, "GET", "/docs/"+g.Name, nil).Body)
 	}
+	for _, name := range []string{"/docs/clients", "/docs/clients/python", "/docs/clients/typescript"} {
+		pages[name] = body(t, get(t, "GET", name, nil).Body)
+	}
 	for name, html := range pages {
-		for _, m := range regexp.MustCompile(`href="(/docs/[a-z-]+|[^"]*\.md|)(?:#([^"]*))?"`).FindAllStringSubmatch(html, -1) {
+		for _, m := range regexp.MustCompile(`href="(/docs/[a-z/-]+|[^"]*\.md|)(?:#([^"]*))?"`).FindAllStringSubmatch(html, -1) {
 			target, section := m[1], m[2]
 			if target == "" {
 				target = name
@@ -97,6 +100,12 @@ func TestClients(t *testing.T) {
 	}
 	if len(paths) != 2 {
 		t.Errorf("the guides name the clients %q", paths)
+	}
+	all := body(t, get(t, "GET", "/docs/clients", nil).Body)
+	for _, path := range paths {
+		if !strings.Contains(all, "install "+localURL+path) {
+			t.Errorf("/docs/clients does not install %s", path)
+		}
 	}
 }
 
