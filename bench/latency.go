@@ -37,6 +37,9 @@ func (l latency) name() string {
 	return fmt.Sprintf("%s, %d nodes on PostgreSQL", l.what, l.nodes)
 }
 
+// bareList is the list of ten from bare, which serves it from memory.
+const bareList = "bare: list of 10"
+
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
 // shares are the measured parts of the highest rate.
@@ -93,10 +96,14 @@ func (b *bench) latencies(ctx context.Context, p protocol, nodes int) error {
 	if err != nil {
 		return err
 	}
-	// The list of ten comes first, because creates make the list longer.
-	for _, what := range []string{"list of 10", "nine pages of 10 to one create", "durable create"} {
+	// The list of ten comes before creates, which make it longer. The latencies of bare are those of the
+	// loader and the machine.
+	for _, what := range []string{bareList, "list of 10", "nine pages of 10 to one create", "durable create"} {
 		l := latency{what: what, nodes: nodes, protocol: p, ceiling: ceiling.Rate}
 		a := attack{Targets: targets(all, what), Duration: latencyTime(b.quick), HTTP2: p.http2}
+		if what == bareList {
+			a.Targets = empty.Targets
+		}
 		if err := b.rates(ctx, l, a, all); err != nil {
 			return fmt.Errorf("%s, %s: %w", l.name(), p.name, err)
 		}
