@@ -358,6 +358,9 @@ func TestLeakedKeysBody(t *testing.T) {
 	wantError(t, a, 405, petcat.CodeMethodNotAllowed)
 	wantHeader(t, a, "Allow", "POST")
 	wantError(t, s.report(reportOf(key), withHeader("Content-Type", "text/plain")), 415, petcat.CodeUnsupportedMediaType)
+	a = s.report(reportOf(key), withHeader("Idempotency-Key", "k"))
+	wantError(t, a, 400, petcat.CodeInvalidField)
+	wantMessage(t, a, "takes no Idempotency-Key; leave it out")
 	wantStatus(t, s.list(withKey(key)), 200)
 }
 

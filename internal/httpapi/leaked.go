@@ -26,6 +26,10 @@ func (s *Server) leakedKeys(e *exchange) error {
 	if err := s.countFailure(e); err != nil {
 		return err
 	}
+	if e.r.Header["Idempotency-Key"] != nil {
+		return petcat.Errorf(petcat.CodeInvalidField,
+			"a report of leaked keys takes no Idempotency-Key; leave it out: a repeated report changes nothing").In("Idempotency-Key")
+	}
 	return withBody(s, asJSON, s.disableLeaked)(e)
 }
 
