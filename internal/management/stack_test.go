@@ -1,6 +1,7 @@
 package management_test
 
 import (
+	"crypto/rand"
 	"database/sql/driver"
 	"runtime"
 	"slices"
@@ -20,10 +21,11 @@ func TestChangeIsShallow(t *testing.T) {
 		stack = functions()
 		return nil, nil // SQL's NULL
 	}
-	must(t, driversqlite.RegisterScalarFunction("record_stack", 0, record))
+	name := "record_stack_" + rand.Text() // the driver keeps the functions of earlier runs
+	must(t, driversqlite.RegisterScalarFunction(name, 0, record))
 	s := start(t)
 	err := s.store.Change(t.Context(), "watch", func(tx *store.Tx) error {
-		return tx.Run(`CREATE TEMP TRIGGER watch AFTER INSERT ON accounts BEGIN SELECT record_stack(); END`)
+		return tx.Run(`CREATE TEMP TRIGGER watch AFTER INSERT ON accounts BEGIN SELECT ` + name + `(); END`)
 	})
 	must(t, err)
 	s.create("/accounts", `{"name":"acme","plan":"free"}`)
