@@ -72,7 +72,7 @@ func (b *bench) attack(ctx context.Context, a attack) (o outcome, err error) {
 	var complaint bytes.Buffer
 	path, args := pinned(b.loaderCores, self, "load")
 	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(os.Environ(), "GOGC=800") // collections would delay requests
+	cmd.Env = append(os.Environ(), "GOGC=off", "GOMEMLIMIT=2GiB") // collections would delay requests
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(text), &complaint
 	out, err := cmd.Output()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -39,6 +40,7 @@ type View struct {
 	Notice, Problem string
 	Wrong           string // the field with the problem, "" for none
 	Now             time.Time
+	Content         template.HTML // of the page, for its frame
 }
 
 // Render sends a page. It returns nil.
@@ -57,14 +59,27 @@ func (x *Exchange) renderAs(status int, page string, v View) error {
 	v.Notice = x.notice
 	v.Problem = x.problem
 	v.Wrong = x.wrong
-	var b bytes.Buffer
-	if err := x.site.templates[page].ExecuteTemplate(&b, "frame", v); err != nil {
+	text, err := x.site.page(page, v)
+	if err != nil {
 		x.site.Logger.ErrorContext(x.R.Context(), "page not rendered", "page", page, "error", err)
 		web.WriteError(x.W, petcat.Errorf(petcat.CodeInternalError, "the page cannot be shown"))
 		return nil
 	}
-	x.write(status, "text/html; charset=utf-8", b.Bytes())
+	x.write(status, "text/html; charset=utf-8", text)
 	return nil
+}
+
+// page returns a page in its frame.
+func (s *Site) page(page string, v View) ([]byte, error) {
+	var content, framed bytes.Buffer
+	if err := s.templates.ExecuteTemplate(&content, page+".html", v); err != nil {
+		return nil, err
+	}
+	v.Content = template.HTML(content.String()) //nolint:gosec // a template's output
+	if err := s.templates.ExecuteTemplate(&framed, "frame", v); err != nil {
+		return nil, err
+	}
+	return framed.Bytes(), nil
 }
 
 func (x *Exchange) write(status int, contentType string, body []byte) {

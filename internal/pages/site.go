@@ -50,7 +50,7 @@ type Site struct {
 	CookieLife time.Duration
 	Path       string // below which the pages are, with a slash at both ends
 	MaxForm    int64  // maximum size of a form in bytes
-	// Templates has html/site.html with the parts of the frame, and html/*.html with the pages.
+	// Templates has html/site.html with the parts of the frame, and the pages as html/*.html.
 	Templates fs.FS
 	Functions template.FuncMap  // of the templates, beside those of all sites
 	Notices   map[string]string // that a page shows after a change, by its Path, a space, and their name
@@ -69,7 +69,7 @@ type Site struct {
 	forms      *web.Memory[petcat.Subject] // of large forms
 
 	mux       *http.ServeMux
-	templates map[string]*template.Template
+	templates *template.Template
 	origins   *http.CrossOriginProtection
 }
 
@@ -115,25 +115,14 @@ func (s *Site) serveFiles() {
 // now returns the wall clock's time in UTC.
 func (s *Site) now() time.Time { return s.Clock.Read().Time() }
 
-// load parses the pages, each with the frame and the parts that all pages share.
+// load parses the pages, and the frame and the parts that all pages share.
 func (s *Site) load() {
-	frame := template.New("").Funcs(functions(s.Path)).Funcs(s.Functions)
-	frame.Funcs(template.FuncMap{
+	s.templates = template.New("").Funcs(functions(s.Path)).Funcs(s.Functions)
+	s.templates.Funcs(template.FuncMap{
 		"environment": func() petcat.Environment { return s.Environment },
 	})
-	template.Must(frame.ParseFS(embedded, "shared/*.html"))
-	template.Must(frame.ParseFS(s.Templates, "html/site.html"))
-	s.templates = make(map[string]*template.Template)
-	for _, folder := range []fs.FS{embedded, s.Templates} {
-		names, err := fs.Glob(folder, "html/*.html")
-		if err != nil { // the files are part of the binary
-			panic(err)
-		}
-		for _, name := range names {
-			page := strings.TrimSuffix(path.Base(name), ".html")
-			s.templates[page] = template.Must(template.Must(frame.Clone()).ParseFS(folder, name))
-		}
-	}
+	template.Must(s.templates.ParseFS(embedded, "shared/*.html", "html/*.html"))
+	template.Must(s.templates.ParseFS(s.Templates, "html/*.html"))
 }
 
 // notices are the notices of both sites.
