@@ -25,7 +25,7 @@ type latency struct {
 	nodes    int // 1: on SQLite; else on PostgreSQL
 	protocol protocol
 	ceiling  float64 // the highest rate of the loader, with a server that does nothing
-	highest  float64 // of petcat: what 64 connections get that always send
+	highest  float64 // of petcat: what 64 connections get that always send, also for a yardstick
 	share    float64 // the rate that was sent, as a part of highest
 	cpu      time.Duration
 }
@@ -36,9 +36,6 @@ func (l latency) name() string {
 	}
 	return fmt.Sprintf("%s, %d nodes on PostgreSQL", l.what, l.nodes)
 }
-
-// bareList is the list of ten from bare, which serves it from memory.
-const bareList = "bare: list of 10"
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
@@ -81,7 +78,8 @@ func (b *bench) latency(ctx context.Context) error {
 	return nil
 }
 
-// latencies measures all requests with one protocol and one number of nodes.
+// latencies measures all requests with one protocol and one number of nodes. It sends the yardsticks the
+// same rates: their latencies are those of the loader and the machine.
 func (b *bench) latencies(ctx context.Context, p protocol, nodes int) error {
 	all, err := b.nodes(ctx, fmt.Sprintf("latency-%s-%d", p.name, nodes), nodes)
 	if err != nil {
@@ -91,24 +89,48 @@ func (b *bench) latencies(ctx context.Context, p protocol, nodes int) error {
 	if err != nil {
 		return err
 	}
-	empty := attack{Targets: []vegeta.Target{bare.target()}, Duration: latencyTime(b.quick), HTTP2: p.http2}
-	ceiling, err := b.attack(ctx, empty)
+	smallest, err := b.smallest(ctx, all[0].create(), all[0].dir)
 	if err != nil {
 		return err
 	}
-	// The list of ten comes before creates, which make it longer. The latencies of bare are those of the
-	// loader and the machine.
-	for _, what := range []string{bareList, "list of 10", "nine pages of 10 to one create", "durable create"} {
-		l := latency{what: what, nodes: nodes, protocol: p, ceiling: ceiling.Rate}
-		a := attack{Targets: targets(all, what), Duration: latencyTime(b.quick), HTTP2: p.http2}
-		if what == bareList {
-			a.Targets = empty.Targets
+	loader := b.attackOf(p, []vegeta.Target{bare.target()})
+	ceiling, err := b.attack(ctx, loader)
+	if err != nil {
+		return err
+	}
+	// The list of ten comes before creates, which make it longer.
+	for _, m := range []struct {
+		what      string
+		yardstick string
+		request   request // to the yardstick
+	}{
+		{"list of 10", "bare: list of 10", bare},
+		{what: "nine pages of 10 to one create"},
+		{"durable create", "smallest: durable create", smallest},
+	} {
+		l := latency{what: m.what, nodes: nodes, protocol: p, ceiling: ceiling.Rate}
+		a := b.attackOf(p, targets(all, m.what))
+		highest, err := b.attack(ctx, a)
+		if err != nil {
+			return err
 		}
+		l.highest = highest.Rate
 		if err := b.rates(ctx, l, a, all); err != nil {
-			return fmt.Errorf("%s, %s: %w", l.name(), p.name, err)
+			return err
+		}
+		if m.yardstick == "" || nodes > 1 {
+			continue
+		}
+		l.what = m.yardstick
+		if err := b.rates(ctx, l, b.attackOf(p, []vegeta.Target{m.request.target()}), nil); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+func (b *bench) attackOf(p protocol, targets []vegeta.Target) attack {
+	return attack{Targets: targets, Duration: latencyTime(b.quick), HTTP2: p.http2}
 }
 
 // targets returns the requests to send in turns.
@@ -131,18 +153,13 @@ func targets(nodes []*node, what string) (all []vegeta.Target) {
 	return all
 }
 
-// rates finds the highest rate of a, and measures latencies at parts of it.
-func (b *bench) rates(ctx context.Context, l latency, a attack, nodes []*node) error {
-	highest, err := b.attack(ctx, a)
-	if err != nil {
-		return err
-	}
-	l.highest = highest.Rate
+// rates measures latencies at parts of the highest rate.
+func (b *bench) rates(ctx context.Context, l latency, a attack, nodes []*node) (err error) {
 	for _, l.share = range shares() {
 		a.PerSecond = l.share * l.highest
 		before := cpuOf(nodes)
 		if l.outcome, err = b.attack(ctx, a); err != nil {
-			return err
+			return fmt.Errorf("%s, %s: %w", l.name(), l.protocol.name, err)
 		}
 		l.cpu = (cpuOf(nodes) - before) / time.Duration(l.Sent)
 		say("   %s, %s: %s, p50 %s, p99 %s, p99.9 %s", l.name(), l.protocol.name, format(l.Rate, "/s"), l.P50, l.P99, l.P999)
