@@ -5,8 +5,9 @@ import "time"
 // RecentRejections is the maximum number of rejections and failures of an account.
 const RecentRejections = 20
 
-// Rejection summarises the requests of one key, operation and code that were rejected with 429, or
-// that failed with a status of 500 or more. All fields but Count and First describe the last one.
+// Rejection summarises the requests of one key, operation and code that were rejected because of the
+// quotas, a ban or the key itself, or that failed with a status of 500 or more. All fields but Count and
+// First describe the last one.
 type Rejection struct {
 	Account     AccountID
 	Key         KeyID

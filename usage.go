@@ -6,13 +6,14 @@ import (
 )
 
 // UsageCounts are counts of requests by outcome. Each request of an account is in Requests or in
-// one of the rejections, unless it was free, or failed before it was charged.
+// one of the rejections, unless it was free, or failed before it was charged. A request with a key
+// that was rejected belongs to the key's account, if there is such a key.
 type UsageCounts struct {
 	Requests       int64 // allowed: charged to the account's quotas
 	MinuteRejected int64 // 429 rate_limit_exceeded
 	DayRejected    int64 // 429 daily_quota_exceeded
 	BanRejected    int64 // 429 key_banned
-	KeyRejected    int64 // 401, and 429 too_many_failed_attempts: requests without an account
+	KeyRejected    int64 // 401, 403 address_not_allowed, and 429 too_many_failed_attempts
 	Failed         int64 // 5xx responses; may also be in Requests
 	Bytes          int64 // of all response bodies, as sent
 }

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -106,7 +107,7 @@ func TestKeyNetworks(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
 	newKey(t, place, "zoo", "free")
-	office := petcatJSON[key](t, place, "key", "create", "zoo", "--networks", "192.0.2.0/24").Key
+	office := petcatJSON[key](t, place, "key", "create", "zoo", "--networks", "192.0.2.0/24")
 	local := petcatJSON[key](t, place, "key", "create", "zoo", "--networks", "127.0.0.0/8").Key
 	try := func(n *node, secret, client string, want int) {
 		t.Helper()
@@ -116,15 +117,24 @@ func TestKeyNetworks(t *testing.T) {
 	}
 	direct := serve(t, place)
 	try(direct, local, "192.0.2.7", 200)
-	try(direct, office, "192.0.2.7", 403) // anybody can send the header
+	try(direct, office.Key, "192.0.2.7", 403) // anybody can send the header
 	direct.stop()
 	behind := serve(t, place, "--trusted-proxies", "127.0.0.1")
-	try(behind, office, "192.0.2.7", 200)
+	try(behind, office.Key, "192.0.2.7", 200)
 	try(behind, local, "192.0.2.7", 403)
-	try(behind, office, "203.0.113.9", 403)
-	a := behind.do(http.MethodGet, "/v1/usage", "", by(office), header("X-Forwarded-For", "192.0.2.7"))
+	try(behind, office.Key, "203.0.113.9", 403)
+	a := behind.do(http.MethodGet, "/v1/usage", "", by(office.Key), header("X-Forwarded-For", "192.0.2.7"))
 	if !strings.Contains(string(a.body), `"window":"day","limit":1000,"used":2,`) {
 		t.Errorf("want 2 used requests: %s", a.body)
+	}
+	behind.stop()
+	type rejected struct {
+		Key    string
+		Status int
+	}
+	want := rejected{office.ID, http.StatusForbidden}
+	if got := petcatJSON[[]rejected](t, place, "account", "rejections", "zoo"); !slices.Contains(got, want) {
+		t.Errorf("want the rejection %+v: %+v", want, got)
 	}
 }
 

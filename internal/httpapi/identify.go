@@ -24,6 +24,9 @@ func (s *Server) identify(next handler) handler {
 		if err == nil {
 			err = e.checkNetworks()
 		}
+		if e.caller != nil { // also with a rejected key
+			e.Account, e.Key = e.caller.Account, e.caller.Key
+		}
 		if err != nil {
 			e.caller, e.authError = nil, err
 		}

@@ -267,6 +267,12 @@ func TestNetworks(t *testing.T) {
 	wantHeadline(t, a, 600, 599, minute)
 	wantHeader(t, a, "RateLimit-Policy", `"address";q=600;w=60`)
 	wantHeader(t, a, "WWW-Authenticate", "")
+	s.mu.Lock()
+	r := s.records[0]
+	s.mu.Unlock()
+	if r.Account != account.ID || r.Key != id {
+		t.Errorf("the record of the rejected request has the account %v and the key %v", r.Account, r.Key)
+	}
 	wantError(t, s.do("GET", "/v1/nothing", nil, withKey(key), from("203.0.113.9")), 403, petcat.CodeAddressNotAllowed)
 	wantError(t, s.list(withKey(key)), 403, petcat.CodeAddressNotAllowed) // the proxy itself
 	wantHeadline(t, s.list(withKey(key), from("192.0.2.7")), 60, 59, minute)

@@ -112,9 +112,6 @@ func (s *Server) record(next handler) handler {
 		if err := next(e); err != nil {
 			s.respondError(e, err)
 		}
-		if e.caller != nil {
-			e.Account, e.Key = e.caller.Account, e.caller.Key
-		}
 		e.Duration = s.options.Clock.Read().Since(e.start)
 		e.clientAddress()
 		s.options.Observe(&e.Record)

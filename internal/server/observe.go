@@ -25,7 +25,7 @@ func (p *parts) observe(r *httpapi.Record) {
 			Code:      r.Code,
 			Bytes:     r.Bytes,
 		})
-		if r.Account != 0 && (r.Status == http.StatusTooManyRequests || r.Status >= http.StatusInternalServerError) {
+		if r.Account != 0 && isRejection(r) {
 			p.usage.Rejected(rejectionOf(r))
 		}
 		p.trace(r)
@@ -34,6 +34,14 @@ func (p *parts) observe(r *httpapi.Record) {
 		p.metrics.Deprecated(r.Operation, r.Account)
 	}
 	p.Log.Access(&r.Access)
+}
+
+// isRejection reports whether a request was rejected because of the quotas, a ban or the key, or failed.
+func isRejection(r *httpapi.Record) bool {
+	return r.Status == http.StatusTooManyRequests ||
+		r.Status == http.StatusUnauthorized ||
+		r.Code == petcat.CodeAddressNotAllowed ||
+		r.Status >= http.StatusInternalServerError
 }
 
 // rejectionOf returns the record of a rejected or failed request for operators.

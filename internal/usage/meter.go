@@ -205,10 +205,10 @@ type Response struct {
 func (m *Meter) Done(r Response) {
 	unix := r.At.Unix()
 	m.with(r.Account, unix, func(s *shard, c *petcat.UsageCount) {
-		if r.Key != 0 {
+		n := r.counts()
+		if r.Key != 0 && n.KeyRejected == 0 {
 			s.counts.keys[r.Key] = max(s.counts.keys[r.Key], unix)
 		}
-		n := r.counts()
 		c.Add(n)
 		if m.options.Detail && r.Account != petcat.AllAccounts && n.Rejected()+n.Failed > 0 {
 			s.detail(c, r.Key, r.Operation, n)
