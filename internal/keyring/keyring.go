@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/petcat-api/petcat"
 	"github.com/petcat-api/petcat/internal/clock"
 )
@@ -90,24 +92,11 @@ func Load(ctx context.Context, o Options) (*Keyring, error) {
 	if k.feed.seen, err = o.Store.Revision(ctx); err != nil {
 		return nil, fmt.Errorf("keyring: read the revision: %w", err)
 	}
-	plans := make(map[petcat.Plan]petcat.Plan) // share the strings between accounts
-	err = o.Store.EachAccount(ctx, func(a petcat.Account) error {
-		if _, known := plans[a.Plan]; !known {
-			plans[a.Plan] = a.Plan
-		}
-		a.Plan = plans[a.Plan]
-		k.setAccount(a)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("keyring: read the accounts: %w", err)
-	}
-	err = o.Store.EachKeyAccess(ctx, func(a petcat.KeyAccess) error {
-		k.setKey(a)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("keyring: read the keys: %w", err)
+	reads, reading := errgroup.WithContext(ctx) // together, because reading a million takes seconds
+	reads.Go(func() error { return k.loadAccounts(reading) })
+	reads.Go(func() error { return k.loadKeys(reading) })
+	if err := reads.Wait(); err != nil {
+		return nil, err
 	}
 	err = o.Store.EachBan(ctx, func(b petcat.Ban) error {
 		o.Ban(b)
@@ -118,6 +107,33 @@ func Load(ctx context.Context, o Options) (*Keyring, error) {
 	}
 	k.readAt.Store(asked.Mono)
 	return k, nil
+}
+
+func (k *Keyring) loadAccounts(ctx context.Context) error {
+	plans := make(map[petcat.Plan]petcat.Plan) // share the strings between accounts
+	err := k.o.Store.EachAccount(ctx, func(a petcat.Account) error {
+		if _, known := plans[a.Plan]; !known {
+			plans[a.Plan] = a.Plan
+		}
+		a.Plan = plans[a.Plan]
+		k.setAccount(a)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("keyring: read the accounts: %w", err)
+	}
+	return nil
+}
+
+func (k *Keyring) loadKeys(ctx context.Context) error {
+	err := k.o.Store.EachKeyAccess(ctx, func(a petcat.KeyAccess) error {
+		k.setKey(a)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("keyring: read the keys: %w", err)
+	}
+	return nil
 }
 
 // apply applies changes.

@@ -29,7 +29,7 @@ type store struct {
 	all      []petcat.AccessChange // one for each revision
 	err      error                 // returned by every call
 	slow     time.Duration         // duration of a poll
-	loading  func()                // called while Load reads keys; optional
+	loading  func()                // called before Load reads bans, the last; optional
 }
 
 func (s *store) change(c petcat.AccessChange) {
@@ -67,13 +67,13 @@ func (s *store) EachAccount(_ context.Context, fn func(petcat.Account) error) er
 }
 
 func (s *store) EachKeyAccess(_ context.Context, fn func(petcat.KeyAccess) error) error {
-	if s.loading != nil {
-		s.loading()
-	}
 	return each(s, func(c petcat.AccessChange) []petcat.KeyAccess { return c.Keys }, fn)
 }
 
 func (s *store) EachBan(_ context.Context, fn func(petcat.Ban) error) error {
+	if s.loading != nil {
+		s.loading()
+	}
 	return each(s, func(c petcat.AccessChange) []petcat.Ban { return c.Bans }, fn)
 }
 
@@ -269,7 +269,7 @@ func TestChangeDuringLoad(t *testing.T) {
 		})
 	}
 	f.load()
-	f.want(g.Secret.Reveal(), petcat.CodeInvalidAPIKey) // its account is unknown
+	f.want(g.Secret.Reveal(), petcat.CodeInvalidAPIKey)
 	f.Poll(t.Context())
 	if c, err := f.identify(g.Secret.Reveal()); err != nil || c.Account != 13 || c.Plan != petcat.Pro {
 		t.Errorf("%+v, %v", c, err)
