@@ -70,14 +70,12 @@ func NewSender(o Options) *Sender {
 func (s *Sender) Close() { s.receivers.close() }
 
 // Check sends all events that are due, unless another node is sending. Call it repeatedly.
-func (s *Sender) Check(ctx context.Context) {
+func (s *Sender) Check(ctx context.Context) error {
 	due, _, err := s.due(ctx)
-	if err == nil && len(due) > 0 {
-		err = s.Alone(ctx, s.send)
+	if err != nil || len(due) == 0 {
+		return err
 	}
-	if err != nil && ctx.Err() == nil {
-		s.Logger.WarnContext(ctx, "sending events failed; retrying in a second", "error", err)
-	}
+	return s.Alone(ctx, s.send)
 }
 
 // due returns the webhooks that have events to send now, and the newest event.

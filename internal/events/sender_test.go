@@ -162,7 +162,7 @@ func TestOrder(t *testing.T) {
 	f.tell(t, 1)
 	must(f.store.TestWebhook(t.Context(), petcat.By(operator), second))
 	for range 3 {
-		f.Check(t.Context())
+		must(0, f.Check(t.Context()))
 	}
 	wantEqual(t, "messages of all types", messages(1, 2, 3, 4), all.got())
 	wantEqual(t, "messages of one type, and a test", messages(3, 5), some.got())
@@ -179,7 +179,7 @@ func TestReusedNumber(t *testing.T) {
 	f.webhook(t, r.URL)
 	for range 2 {
 		f.tell(t, 1)
-		f.Check(t.Context())
+		must(0, f.Check(t.Context()))
 		for _, statement := range []string{
 			"DELETE FROM events",
 			"UPDATE counter SET event_id = 0",
@@ -207,15 +207,15 @@ func TestFailingReceiver(t *testing.T) {
 	})
 	id := f.webhook(t, r.URL)
 	f.tell(t, 2)
-	f.Check(t.Context())
+	must(0, f.Check(t.Context()))
 	for i, pause := range petcat.WebhookRetries()[:5] {
 		wantEqual(t, "attempts", i+1, len(r.got()))
 		f.wantState(t, id, "failing", 0)
 		f.clock.Advance(pause - 1)
-		f.Check(t.Context())
+		must(0, f.Check(t.Context()))
 		wantEqual(t, "attempts before the pause is over", i+1, len(r.got()))
 		f.clock.Advance(1)
-		f.Check(t.Context())
+		must(0, f.Check(t.Context()))
 	}
 	wantEqual(t, "messages", messages(1, 1, 1, 1, 1, 1, 2), r.got())
 	f.wantState(t, id, "enabled", 2)
@@ -250,16 +250,16 @@ func TestDisabled(t *testing.T) {
 			id := f.webhook(t, r.URL)
 			f.tell(t, 2)
 			for range 12 {
-				f.Check(t.Context())
+				must(0, f.Check(t.Context()))
 				f.clock.Advance(24 * time.Hour)
 			}
 			wantEqual(t, "attempts", c.attempts, len(r.got()))
 			f.wantState(t, id, "disabled", 0)
 			wantEqual(t, "disabled webhooks", 1, f.Disabled.Load())
 			must(f.store.ChangeWebhook(t.Context(), petcat.By(operator), id, petcat.EnableWebhook))
-			f.Check(t.Context())
+			must(0, f.Check(t.Context()))
 			wantEqual(t, "messages", messages(1, 2), r.got()[c.attempts:])
-			f.Check(t.Context())
+			must(0, f.Check(t.Context()))
 			wantEqual(t, "disabled webhooks", 0, f.Disabled.Load())
 		})
 	}
@@ -271,11 +271,11 @@ func TestRestartedReceiver(t *testing.T) {
 	r := receive(t, nil)
 	id := f.webhook(t, r.URL)
 	f.tell(t, 1)
-	f.Check(t.Context())
+	must(0, f.Check(t.Context()))
 	address := r.Listener.Addr().String()
 	r.Close()
 	f.tell(t, 1)
-	f.Check(t.Context())
+	must(0, f.Check(t.Context()))
 	f.wantState(t, id, "failing", 1)
 	back := httptest.NewUnstartedServer(r.Config.Handler)
 	must(0, back.Listener.Close())
@@ -283,7 +283,7 @@ func TestRestartedReceiver(t *testing.T) {
 	back.Start()
 	defer back.Close()
 	f.clock.Advance(5 * time.Second)
-	f.Check(t.Context())
+	must(0, f.Check(t.Context()))
 	wantEqual(t, "messages", messages(1, 2), r.got())
 }
 
@@ -311,7 +311,7 @@ func TestHangingReceiver(t *testing.T) {
 	checked := make(chan struct{})
 	go func() {
 		defer close(checked)
-		f.Check(t.Context())
+		must(0, f.Check(t.Context()))
 	}()
 	<-reached
 	f.tell(t, 1)
@@ -320,7 +320,7 @@ func TestHangingReceiver(t *testing.T) {
 	f.wantState(t, id, "enabled", 0)
 	release()
 	<-checked
-	f.Check(t.Context())
+	must(0, f.Check(t.Context()))
 	wantEqual(t, "messages of the other", count+1, len(fast.got()))
 	wantEqual(t, "messages of the first at last", fast.got(), slow.got())
 }
@@ -337,7 +337,7 @@ func TestTimeout(t *testing.T) {
 	defer impatient.Close()
 	id := f.webhook(t, r.URL)
 	f.tell(t, 1)
-	impatient.Check(t.Context())
+	must(0, impatient.Check(t.Context()))
 	f.wantState(t, id, "failing", 0)
 	wantEqual(t, "the reason", "no response within 1ms", must(f.store.Deliveries(t.Context(), id))[0].Answer)
 }
@@ -353,7 +353,7 @@ func TestRefusedAddress(t *testing.T) {
 	} {
 		id := f.webhook(t, scheme+"://localhost:"+port)
 		f.tell(t, 1)
-		f.Check(t.Context())
+		must(0, f.Check(t.Context()))
 		f.wantState(t, id, "failing", must(f.store.NewestEvent(t.Context()))-1)
 		answer := must(f.store.Deliveries(t.Context(), id))[0].Answer
 		if !strings.Contains(answer, reason) {
@@ -374,11 +374,11 @@ func TestStopWhileSending(t *testing.T) {
 	})
 	id := f.webhook(t, r.URL)
 	f.tell(t, 1)
-	f.Check(ctx)
+	_ = f.Check(ctx) // an error if it was interrupted
 	if got := must(f.store.FindWebhook(t.Context(), id)).Attempts; got != 0 {
 		t.Errorf("%d failed attempts, want none", got)
 	}
-	f.Check(t.Context())
+	must(0, f.Check(t.Context()))
 	f.wantState(t, id, "enabled", 1)
 }
 

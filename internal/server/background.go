@@ -130,12 +130,25 @@ func (b base) maintain(ctx context.Context, s *store.Store) {
 	b.lifetime.every(beatInterval, func(ctx context.Context) { b.followLogLevel(ctx, s) })
 	b.logAuditHead(ctx, s)
 	b.lifetime.every(auditInterval, func(ctx context.Context) { b.logAuditHead(ctx, s) })
-	b.lifetime.every(cleanInterval, func(ctx context.Context) {
-		if err := s.Clean(ctx); err != nil && ctx.Err() == nil {
-			b.Log.WarnContext(ctx, "deleting expired rows failed; retrying in a minute", "error", err)
-		}
-	})
+	b.retry(cleanInterval, "delete expired rows", s.Clean)
 	b.metrics.Read("petcat_log_writes_lost_total", func() float64 { return float64(b.Log.Lost()) })
+}
+
+// retry calls fn at an interval until the node closes. It logs the first failure and the next success, so
+// that an outage is two lines.
+func (b base) retry(interval time.Duration, task string, fn func(context.Context) error) {
+	failing := false
+	b.lifetime.every(interval, func(ctx context.Context) {
+		err := fn(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && !failing:
+			b.Log.WarnContext(ctx, "background task failed; retrying", "task", task, "error", err)
+		case err == nil && failing:
+			b.Log.InfoContext(ctx, "background task succeeded again", "task", task)
+		}
+		failing = err != nil
+	})
 }
 
 // logAuditHead logs the head of the audit log at every log level, because an attacker with access

@@ -24,18 +24,15 @@ const (
 // noteQuotas starts to write the events of accounts close to their quotas.
 func (b base) noteQuotas(s *store.Store) *events.Marks {
 	marks := events.NewMarks(s)
-	flush := func(ctx context.Context) {
-		if err := marks.Flush(ctx); err != nil && ctx.Err() == nil {
-			b.Log.WarnContext(ctx, "writing quota events failed; retrying in a second", "error", err)
-		}
-	}
-	b.lifetime.every(eventInterval, flush)
+	b.retry(eventInterval, "write quota events", marks.Flush)
 	b.lifetime.every(noticeInterval, func(context.Context) {
 		yesterday := b.Clock.Read().Time().AddDate(0, 0, -1) // nodes' clocks differ
 		marks.Forget(petcat.Day.Index(yesterday.Unix()))
 	})
 	b.lifetime.onClose(func(ctx context.Context) error {
-		flush(ctx)
+		if err := marks.Flush(ctx); err != nil {
+			b.Log.WarnContext(ctx, "last quota events not written", "error", err)
+		}
 		return nil
 	})
 	return marks
@@ -54,18 +51,13 @@ func (b base) tell(d *data) {
 		Clock:  b.Clock,
 		Logger: b.Log.Logger,
 	})
-	b.lifetime.every(eventInterval, sender.Check)
+	b.retry(eventInterval, "send events", sender.Check)
 	b.lifetime.onClose(func(context.Context) error {
 		sender.Close()
 		return nil
 	})
-	for _, note := range []func(context.Context) error{d.store.NoteExpiringKeys, d.noteCategoryChanges} {
-		b.lifetime.every(noticeInterval, func(ctx context.Context) {
-			if err := note(ctx); err != nil && ctx.Err() == nil {
-				b.Log.WarnContext(ctx, "writing events failed; retrying in a minute", "error", err)
-			}
-		})
-	}
+	b.retry(noticeInterval, "write events of keys that expire", d.store.NoteExpiringKeys)
+	b.retry(noticeInterval, "write events of changed categories", d.noteCategoryChanges)
 	b.metrics.Read("petcat_webhook_deliveries_total", func() float64 { return float64(sender.Delivered.Load()) })
 	b.metrics.Read("petcat_webhook_failures_total", func() float64 { return float64(sender.Failed.Load()) })
 	b.metrics.Read("petcat_webhooks_disabled", func() float64 { return float64(sender.Disabled.Load()) })
