@@ -202,7 +202,8 @@ func (l *list) apply(change petcat.RevisedCategory) {
 func (l *list) append(category petcat.RevisedCategory) error {
 	if len(l.open.data) >= blockSize {
 		l.sealed = append(l.sealed, newBlock(l.open.clone(), l.revision))
-		l.open = elements{}
+		const room = blockSize + blockSize/8 // the last category exceeds blockSize
+		l.open = elements{data: make([]byte, 0, room)}
 	}
 	before := len(l.open.data)
 	data, err := AppendCategory(l.open.data, category.Category)
