@@ -50,31 +50,35 @@ func latencyTime(quick bool) time.Duration {
 	return 10 * time.Second
 }
 
-// latency measures latencies at constant rates. The loader and the servers have separate cores.
-func (b *bench) latency(ctx context.Context) error {
-	b.loaderCores, b.serverCores = b.halves[0], b.halves[1]
-	defer func() { b.loaderCores, b.serverCores = "", "" }()
-	certificate, err := b.newCertificate(ctx)
-	if err != nil {
-		return err
-	}
-	for _, p := range []protocol{
-		{name: "HTTP/1.1"},
-		{name: "HTTP/1.1, TLS 1.3", tls: true},
-		{name: "HTTP/2, TLS 1.3", tls: true, http2: true},
-	} {
-		if p.tls {
-			b.certificate = certificate
-		}
-		for _, nodes := range []int{1, 2} {
-			if err := b.latencies(ctx, p, nodes); err != nil {
-				return err
-			}
-			b.stop()
-		}
-	}
-	b.certificate = ""
+func (b *bench) latencyHTTP1(ctx context.Context) error {
+	return b.latency(ctx, protocol{name: "HTTP/1.1"})
+}
+
+func (b *bench) latencyTLS(ctx context.Context) error {
+	err := b.latency(ctx, protocol{name: "HTTP/1.1, TLS 1.3", tls: true})
 	b.latencyBounds()
+	return err
+}
+
+func (b *bench) latencyHTTP2(ctx context.Context) error {
+	return b.latency(ctx, protocol{name: "HTTP/2, TLS 1.3", tls: true, http2: true})
+}
+
+// latency measures latencies at constant rates. The loader and the servers have separate cores.
+func (b *bench) latency(ctx context.Context, p protocol) (err error) {
+	b.loaderCores, b.serverCores = b.halves[0], b.halves[1]
+	defer func() { b.loaderCores, b.serverCores, b.certificate = "", "", "" }()
+	if p.tls {
+		if b.certificate, err = b.newCertificate(ctx); err != nil {
+			return err
+		}
+	}
+	for _, nodes := range []int{1, 2} {
+		if err := b.latencies(ctx, p, nodes); err != nil {
+			return err
+		}
+		b.stop()
+	}
 	return nil
 }
 
