@@ -3,31 +3,31 @@
 //
 // A call returns the result and its [Response], or an error. It retries a request whose
 // failure may be temporary up to 8 times, with exponential backoff and jitter, and never
-// before Retry-After has passed. While the service has never responded, it retries a failed
-// connection only twice: the URL may be wrong. It repeats a request that may have been carried out only if
-// that is safe: a read, a delete, a create, whose requests all have the same
-// Idempotency-Key, and an update with [WithIfMatch]. It returns any other error at once.
+// before Retry-After has passed. Until the service has responded once, it retries a failed
+// connection only twice: the URL may be wrong. If a request may have taken effect, the call
+// retries it only if that is safe: a read, a delete, a create, whose requests all have the same
+// Idempotency-Key, and an update with [WithIfMatch]. It returns any other error immediately.
 //
 // # The gate
 //
 // All requests of a Client pass its gate, in the order of the calls. While the limits are
 // unknown, the gate allows one request and holds the others until the response arrives, for
-// at most a second. The response says how many requests remain. For the next second, the gate
-// allows that many, minus those in flight; after that the number is stale, because other
-// clients of the account may have used some. When none remain, the gate closes until the
-// window has ended, plus a random delay, because the windows of all clients end at the same
-// time. So a Client that is alone on its account gets no 429.
+// at most a second. The response shows how many requests remain. For the next second, the gate
+// allows that number, minus the requests in flight. After that the number is stale, because
+// other clients of the account may have used some. When none remain, the gate closes until the
+// window resets, plus a random delay, because the window resets for all clients at once.
+// A Client that doesn't share its account never gets a 429.
 //
 // After a 429, the gate closes until Retry-After has passed, plus a random delay that doubles
 // with each consecutive 429. Then it allows one request, and spreads the others evenly over
 // the minute: if all clients retried at once, most would be rejected again, and early retries
 // get a key banned. If the gate would open after a call's deadline, or later than
-// [WithMaxWait] allows, the call returns the reason at once and sends nothing.
+// [WithMaxWait] allows, the call returns the reason immediately, without sending the request.
 //
 // # Safety
 //
-// Only the service gets the key: the Client follows no redirects, and no error and no printed
-// Client shows the key.
+// Only the service gets the key: the Client doesn't follow redirects, and neither errors nor a
+// printed Client show the key.
 package petcat
 
 import (

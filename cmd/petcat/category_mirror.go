@@ -16,10 +16,10 @@ func (p *program) categoryMirrorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror FILE",
 		Short: "Bring a copy of all categories up to date",
-		Long: `Bring a copy of all categories up to date: a JSON file with the members
-categories and bookmark, which the next run needs. The first run creates it. A
-run takes one request, and one more for each 1,000 changes. FILE is replaced
-only when the new copy is complete.`,
+		Long: `Bring a copy of all categories up to date. FILE is JSON with the members
+categories and bookmark; the next run needs both. The first run creates it. A
+run takes one request, plus one per 1,000 changes. FILE is replaced only when
+the new copy is complete.`,
 		Example: `  petcat category mirror categories.json
   jq -r '.categories[].name' categories.json`,
 	}

@@ -273,7 +273,7 @@ func TestUsageAndRejections(t *testing.T) {
 		"The minute quota was used up: 60 of 60. Wait for the time in Retry-After",
 		"ask for another plan",
 		"Make your program wait for Retry-After.",
-		"tell us its X-Request-Id", "R3",
+		"report its X-Request-Id", "R3",
 	)
 	b.Get("keys/key_1").Want(http.StatusOK, "This key is banned until", "14 Mar 2027, 12:01")
 	b.Get("usage").Want(http.StatusOK, "<strong>1,000</strong>", "14 Mar 2027, 11:00").Lacks("11 Mar 2027, 00:00")
