@@ -244,6 +244,8 @@ func TestUsageAndRejections(t *testing.T) {
 		petcat.CodeDailyQuotaExceeded,
 		petcat.CodeKeyBanned,
 		petcat.CodeInternalError,
+		petcat.CodeAddressNotAllowed,
+		petcat.CodeRevokedAPIKey,
 	} {
 		batch.Rejections = append(batch.Rejections, petcat.Rejection{
 			Account:   a.ID,
@@ -274,6 +276,8 @@ func TestUsageAndRejections(t *testing.T) {
 		"ask for another plan",
 		"Make your program wait for Retry-After.",
 		"report its X-Request-Id", "R3",
+		"Use the key in its networks, or change them.",
+		"Use another key.",
 	)
 	b.Get("keys/key_1").Want(http.StatusOK, "This key is banned until", "14 Mar 2027, 12:01")
 	b.Get("usage").Want(http.StatusOK, "<strong>1,000</strong>", "14 Mar 2027, 11:00").Lacks("11 Mar 2027, 00:00")
