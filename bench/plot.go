@@ -32,7 +32,7 @@ func (r report) draw(dir string) error {
 		}
 	}
 	for what, p := range plots {
-		file := "latency-" + strings.ReplaceAll(what, " ", "-") + ".svg"
+		file := "latency-" + strings.NewReplacer(" ", "-", ":", "").Replace(what) + ".svg"
 		if err := p.Save(10*vg.Inch, 5*vg.Inch, filepath.Join(dir, file)); err != nil {
 			return err
 		}
