@@ -434,7 +434,7 @@ func TestDocument(t *testing.T) {
 			meaning += ". " + s.More
 		}
 		if s.Secret {
-			meaning += fmt.Sprintf(" `%s_FILE` names a file with the value.", s.Env)
+			meaning += fmt.Sprintf(" `%s_FILE` is the path of a file that contains the value.", s.Env)
 		}
 		shown := s.WhenEmpty
 		if s.Default != "" {

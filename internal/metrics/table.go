@@ -66,7 +66,7 @@ func requestMetrics() []Metric {
 		},
 		{
 			Name: "petcat_admin_requests_total",
-			Help: "Requests for the console, the management API and the profiles, by route and class of the HTTP " +
+			Help: "Requests for the console, the management API and profiling, by route and class of the HTTP " +
 				"status, such as 4xx.",
 		},
 		{
@@ -85,7 +85,7 @@ func catalogMetrics() []Metric {
 		},
 		{
 			Name: "petcat_catalog_bytes",
-			Help: "Size of all categories, as their limits count it: texts as JSON, and 64 bytes for each.",
+			Help: "Total size of the categories, as the limits count it: JSON texts, and 64 bytes per category.",
 		},
 		{
 			Name: "petcat_catalog_max_bytes",
@@ -119,7 +119,7 @@ func storeMetrics() []Metric {
 		},
 		{
 			Name: "petcat_store_shed_total",
-			Help: "Writes rejected because the queue was full, in total or for the account.",
+			Help: "Writes rejected because the queue was full, overall or for the account.",
 		},
 		{
 			Name: "petcat_store_free_bytes",
@@ -174,11 +174,11 @@ func memoryMetrics() []Metric {
 		},
 		{
 			Name: "petcat_limiter_overloaded_total",
-			Help: "Requests that got 503 because more were queued than the database counts in a second.",
+			Help: "Requests that got 503 because more were queued than the database can count in a second.",
 		},
 		{
 			Name: "petcat_limiter_failed_total",
-			Help: "Requests that got 503 because the call that counted them failed, or waited for a lock for a second.",
+			Help: "Requests that got 503 because counting them failed, or waited for a lock for a second.",
 		},
 		{
 			Name: "petcat_limiter_duration_seconds",
@@ -190,7 +190,7 @@ func memoryMetrics() []Metric {
 		},
 		{
 			Name: "petcat_keyring_trusted",
-			Help: "1 while the keys in memory are trusted, because changes were read in the last 30 seconds.",
+			Help: "1 while the keys in memory are trusted: changes were read in the last 30 seconds.",
 		},
 		{
 			Name: "petcat_usage_unsaved_seconds",
