@@ -37,9 +37,8 @@ or id (acct_12).`,
 		p.managing(&cobra.Command{
 			Use:   "set-external-id ACCOUNT ID",
 			Short: "Change the external id of an account",
-			Long: `Change the external id of an account, your own number of the customer: at most
-100 visible ASCII characters, unique among open accounts. An empty ID removes
-it.`,
+			Long: `Change the external id of an account, your own customer number: at most 100
+visible ASCII characters, unique among open accounts. An empty ID removes it.`,
 			Example: `  petcat account set-external-id acme C-1042`,
 		}, withAccount(setExternalID)),
 		p.setPlanCommand(),
@@ -50,14 +49,14 @@ it.`,
 			Short:   "Print a link to the customer's page of an account",
 			Example: "  petcat account link acme --public-url https://api.example.com",
 			Long: `Print a link to the customer's page of an account, which servers with
---customer-pages serve. The link works once, for 15 minutes. It starts with
+--customer-pages serve. The link works once, within 15 minutes. It starts with
 --public-url, or with the API address of a running server.`,
 		}, withAccount(linkAccount), append(listeners(), "public-url")...),
 		p.managing(&cobra.Command{
 			Use:     "sign-out ACCOUNT",
 			Short:   "End all sessions of the customer's page of an account",
 			Example: "  petcat account sign-out acme",
-			Long: `End all sessions of the customer's page of an account, and its unused links, for
+			Long: `End all sessions and unused links of the customer's page of an account, for
 example because a session may have been stolen. Keys stay valid: see petcat key
 revoke.`,
 		}, withAccount(signOutAccount)),
@@ -66,9 +65,9 @@ revoke.`,
 			Short:   "Show recent rejected and failed requests of an account",
 			Example: "  petcat account rejections acme",
 			Long: `Show the requests of an account that got 429 or a status of 500 or more in the
-last 30 days: the newest 20 lines, one for each key, operation and code. The
-request id, the used quotas and the end of the rejection belong to the last
-request. Requests appear within two seconds.`,
+last 30 days: the newest 20 lines, one per key, operation and code. The request
+id, the used quotas and the end of the rejection are those of the last request.
+Requests appear within two seconds.`,
 		}, withAccount(listRejections)),
 	)
 }
@@ -82,7 +81,7 @@ func (p *program) createAccountCommand() *cobra.Command {
   petcat account create "Big Corp" --plan enterprise --per-minute 5000 --per-day 2000000`,
 	}, createAccount)
 	planFlags(cmd)
-	cmd.Flags().String("external-id", "", "set your own `number` of the customer, unique among open accounts")
+	cmd.Flags().String("external-id", "", "set your own customer `number`, unique among open accounts")
 	return cmd
 }
 
@@ -116,9 +115,9 @@ func (p *program) purgeAccountCommand() *cobra.Command {
 		Short:   "Delete all categories, pets and orders of an account",
 		Example: "  petcat account purge acme",
 		Long: `Delete all categories, pets and orders that an account, which may be closed, has
-created until now. The deletion runs in small steps, so that servers hardly
-wait. If it is interrupted, run the command again. An open account can create
-more: close it, or disable its keys, first.`,
+created until now. The deletion runs in small steps, so servers hardly wait. If
+it is interrupted, run the command again. An open account can create more: first
+close it, or disable its keys.`,
 	}, withAccount(purgeAccount))
 	yesFlag(cmd)
 	return cmd
@@ -128,8 +127,8 @@ func (p *program) setPlanCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
 		Use:   "set-plan ACCOUNT [PLAN]",
 		Short: "Change the plan of an account",
-		Long: `Change the plan of an account. Servers apply it within a second, and requests
-that were already counted stay counted. PLAN can also be given as --plan.`,
+		Long: `Change the plan of an account. Servers apply it within a second. Requests that
+were already counted stay counted. PLAN can also be given as --plan.`,
 		Example: `  petcat account set-plan acme pro
   petcat account set-plan acme enterprise --per-minute 5000 --per-day 2000000`,
 	}, withAccount(setPlan))
@@ -277,7 +276,7 @@ func closeAccount(c *call, a petcat.Account) error {
 	done := representation.Account(closed.Value)
 	if !c.is("purge") {
 		return c.print(done,
-			"%s is closed, and its keys are revoked. What it created stays; to delete that, run: petcat account purge %s",
+			"%s is closed, and its keys are revoked. Its data stays; to delete it, run: petcat account purge %s",
 			accountTitle(a), a.ID)
 	}
 	purged, err := c.store.PurgeAccount(c.ctx(), petcat.By(actor()), a.ID)
@@ -326,7 +325,7 @@ func linkAccount(c *call, a petcat.Account) error {
 func signOutAccount(c *call, a petcat.Account) error {
 	ended, err := c.store.SignOutEverywhere(c.ctx(), petcat.By(actor()), petcat.Subject{Account: a.ID})
 	return c.done(err, record{kv("ended_sessions", ended.Value)},
-		"Sessions of %s that ended: %d. Its unused links also expired.", accountTitle(a), ended.Value)
+		"Ended sessions of %s: %d. Its unused links also expired.", accountTitle(a), ended.Value)
 }
 
 func listRejections(c *call, a petcat.Account) error {

@@ -13,7 +13,7 @@ import (
 func (p *program) auditCommand() *cobra.Command {
 	list := p.managing(&cobra.Command{
 		Use:   "list",
-		Short: "List the newest entries of the audit log, oldest first",
+		Short: "List recent entries of the audit log, oldest first",
 		Example: `  petcat audit list --account acme --since 7d
   petcat audit list --limit 20 --json`,
 	}, listAudit)
@@ -28,14 +28,13 @@ func (p *program) auditCommand() *cobra.Command {
 	verify := p.managing(&cobra.Command{
 		Use:   "verify",
 		Short: "Check that no audit log entry was changed, removed or moved",
-		Long: `Check the hash chain of the audit log: no entry was changed, removed or moved.
-Otherwise, print the first fault and exit with 1.
+		Long: `Check the hash chain of the audit log. If an entry was changed, removed or
+moved, print the first fault and exit with 1.
 
-The chain alone cannot prove that no newest entries are missing, or that it was
-not rebuilt completely. A saved head, the number and hash of the last entry,
-can: this command prints it, and each server logs it at its start and once a
-day. Save it where users with write access to the database cannot change it, and
-pass it as --head.`,
+To also detect missing newest entries or a rebuilt chain, pass a saved head with
+--head: the number and hash of what was the last entry. This command prints it,
+and each server logs it at startup and daily. Save it where users with write
+access to the database cannot change it.`,
 		Example: `  petcat audit verify
   petcat audit verify --head 12:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08`,
 	}, verifyAudit)

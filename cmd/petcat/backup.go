@@ -24,16 +24,16 @@ func (p *program) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Back up the data into a file while the service runs",
-		Long: `Write a consistent backup of the data into a file while the service runs,
-without sessions and sign-in links. The file contains no keys, but it contains
-customers' names, so only its owner can read it.
+		Long: `Write a consistent backup of the data into a file while the service runs. It
+contains customers' names and key hashes, but no keys, sessions or sign-in
+links. Only the owner of the file can read it.
 
 The file is a SQLite database, even if the data is in PostgreSQL: sqlite3 can
 read it, and petcat restore can load it into SQLite or PostgreSQL. With -, it is
 written to stdout.
 
-With --keep, FILE is a directory. The backup gets a name with its time there and
-is verified. Then the oldest backups of the same deployment are deleted.`,
+With --keep, FILE is a directory. The backup's name contains its time. After it
+is verified, the oldest backups of the same deployment are deleted.`,
 		Example: `  petcat backup /var/lib/petcat-backups/before-upgrade.backup
   petcat backup /var/lib/petcat-backups --keep 7
   petcat backup - | ssh vault 'cat > petcat.backup'
@@ -164,14 +164,14 @@ func (c *call) reportRecord(file string, i backup.Info, begun clock.Reading) rec
 func (p *program) restoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Restore a backup, on SQLite or on PostgreSQL",
+		Short: "Restore a backup into SQLite or PostgreSQL",
 		Long: `Restore a backup of either database into a data directory without a database, or
 into an empty PostgreSQL database. If anything fails, nothing is restored. Stop
 all servers of the target first. A backup in which petcat verify finds faults is
 rejected. With -, the backup is read from stdin.
 
-FILE may also be a database that nobody uses, such as one that litestream
-restored.`,
+FILE may also be a SQLite database that is not in use, such as one that
+litestream restored.`,
 		Example: `  petcat restore petcat.backup --data ./new
   petcat restore petcat.backup --database postgres://petcat@db/petcat`,
 	}
@@ -280,7 +280,7 @@ func (p *program) verifyCommand() *cobra.Command {
 		Long: `Check the file, rows, references and audit log of a backup for damage. Without
 FILE, check the data, while the service runs. With -, the backup is read from
 stdin. If there are faults, print one line for each and exit with 1. FILE may
-also be a database that nobody uses.`,
+also be a SQLite database that is not in use.`,
 	}
 	registerFlags(cmd, "data", "database")
 	completeFiles(cmd)

@@ -14,13 +14,14 @@ func (p *program) banCommand() *cobra.Command {
 		Example: "  petcat ban list --all",
 	}, listBans)
 	list.Flags().Bool("all", false,
-		"list the last ban of every key, including ended and lifted ones, which are kept for 30 days")
+		"also list ended and lifted bans of the last 30 days, one per key")
 	return parent(&cobra.Command{
 		Use:   "ban",
 		Short: "List and lift the bans of keys",
-		Long: `List and lift bans. A key is banned for a time if its client keeps sending
-requests that are rejected. With petcat serve --bans shadow or off, bans are not
-enforced.`,
+		Long: `List and lift bans. A key is temporarily banned if its client keeps sending
+requests that are rejected. Each ban is longer than the previous one: the levels
+1 to 5 last 1 min, 5 min, 15 min, 1 h and 6 h. With petcat serve --bans shadow
+or off, bans are not enforced.`,
 	}, list, p.managing(&cobra.Command{
 		Use:     "lift KEY_ID",
 		Short:   "End the ban of a key now",

@@ -50,7 +50,7 @@ func (p *program) command(cmd *cobra.Command, run func(*call) error) *cobra.Comm
 
 // printing completes a command that prints data.
 func (p *program) printing(cmd *cobra.Command, run func(*call) error) *cobra.Command {
-	cmd.Flags().Bool("json", false, "print one JSON document and nothing else")
+	cmd.Flags().Bool("json", false, "print one JSON document")
 	return p.command(cmd, run)
 }
 

@@ -18,11 +18,11 @@ func (p *program) eventCommand() *cobra.Command {
   petcat event list --follow`,
 	}, listEvents)
 	list.Flags().String("after", "0", "list only events after the one with this `id`")
-	list.Flags().Bool("follow", false, "also print new events until it is interrupted; with --json, one a line")
+	list.Flags().Bool("follow", false, "also print new events until it is interrupted; with --json, one per line")
 	return parent(&cobra.Command{
 		Use:   "event",
-		Short: "List what happened",
-		Long: `List what happened: accounts close to their quotas, keys that expire, bans, plan
+		Short: "List events, such as reached quotas, bans and failed backups",
+		Long: `List events: accounts close to their quotas, keys that expire, bans, plan
 requests, failed backups and more. petcat webhook sends the same events to a
 URL.`,
 	}, list)

@@ -158,7 +158,7 @@ func askReadiness(ctx context.Context, settings config.Settings) (r server.Readi
 func (p *program) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "health",
-		Short:   "Ask the node on this machine whether it is ready",
+		Short:   "Check whether the node on this machine is ready",
 		Example: "  petcat health --json",
 		Long: `Check the node that runs on this machine with the same settings. The exit code
 is 0 if it is ready or degraded (it serves requests, but a dependency is
@@ -202,7 +202,8 @@ func (p *program) configCommand() *cobra.Command {
 		Example: "  petcat config --running",
 		Long: `Show the settings of petcat serve, with secrets masked, and the origin of each:
 the flag, then the environment, then the default. An empty variable counts as
-unset. A running node keeps the settings of its start; --running shows them.`,
+unset. A running node keeps the settings that it was started with; --running
+shows them.`,
 	}
 	registerFlags(cmd)
 	cmd.Flags().Bool("running", false, "show the settings of the node that runs on this machine")
@@ -232,11 +233,11 @@ unset. A running node keeps the settings of its start; --running shows them.`,
 func (p *program) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "doctor",
-		Short:   "Look for problems on this machine, and show the remedies",
+		Short:   "Check this machine for problems, and show the remedies",
 		Example: "  petcat doctor --data /var/lib/petcat",
-		Long: `Check the requirements of petcat serve, with the settings of the node that runs
-here on the same data, if there is one. Nothing is changed. Each finding that is
-not ok names the remedy. The exit code is 1 if there is a problem, else 0.`,
+		Long: `Check whether this machine can run petcat serve, and change nothing. If a node
+is running on the same data, use its settings. Each finding that is not ok
+names the remedy. The exit code is 1 if there is a problem, else 0.`,
 	}
 	registerFlags(cmd)
 	return p.printing(cmd, func(c *call) (err error) {

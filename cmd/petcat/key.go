@@ -32,7 +32,7 @@ second.`,
 		p.createKeyCommand(),
 		p.managing(&cobra.Command{
 			Use:     "list [ACCOUNT]",
-			Short:   "List the keys of an account or of all, with their last use",
+			Short:   "List the keys of one account or all accounts, with their last use",
 			Example: "  petcat key list acme",
 		}, listKeys),
 		p.managing(&cobra.Command{
@@ -71,7 +71,7 @@ the exit code is 75.`,
 	cmd.Flags().String("label", "", "add this `note` to the key")
 	expiresFlag(cmd)
 	cmd.Flags().Bool("read-only", false,
-		"reject requests with the key that would change something; cannot be changed later")
+		"let the key only read; cannot be changed later")
 	cmd.Flags().String("networks", "", networksUsage)
 	return cmd
 }
@@ -79,10 +79,10 @@ the exit code is 75.`,
 func (p *program) rotateKeyCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
 		Use:     "rotate KEY_ID",
-		Short:   "Replace a key with a new one; both work for a time",
+		Short:   "Replace a key with a new one; both work during the overlap",
 		Example: "  petcat key rotate key_34 --overlap 7d",
 		Long: `Replace a key with a new one, which is shown only once. Both work until the
-overlap ends, and share the same counts; with --overlap 0, the old key stops
+overlap ends, and share their quotas; with --overlap 0, the old key stops
 working immediately. The new key gets the old key's label, networks and
 lifetime, and is read-only if the old key is. If the new key cannot be printed,
 its secret is lost, and the exit code is 75: rotate the new key to get another
@@ -98,8 +98,8 @@ func (p *program) findKeysCommand() *cobra.Command {
 		Short: "Find the keys in a leaked text, or with a hint",
 		Long: `Find the keys that a text contains, or that have a hint: the four characters
 before the last six of a key, which petcat key list shows. Without TEXT, the
-text is read from stdin, because other users and the shell's history could see
-an argument.`,
+text is read from stdin. Do not pass a key as an argument, which other users and
+the shell's history could see.`,
 		Example: `  petcat key find < leaked.txt
   petcat key find 7kQz`,
 	}
@@ -126,7 +126,7 @@ again until its new expiry. The overlap of a rotated key can only be shortened.`
 }
 
 // networksUsage is the help of --networks.
-const networksUsage = "reject the key outside these `networks`, at most 16, such as 192.0.2.0/24,2001:db8::/32"
+const networksUsage = "accept the key only from these `networks`, at most 16, such as 192.0.2.0/24,2001:db8::/32"
 
 // anyNetwork is the value of --networks for a key that works everywhere.
 const anyNetwork = "any"

@@ -110,10 +110,10 @@ First steps:
   petcat account create acme --plan free    in another terminal: create an account
   petcat key create acme                    create its API key, which is shown once
 
-Commands that run the service, or that manage accounts, keys and data, use the
-data directory in --data or PETCAT_DATA, ./data by default, or the database in
+Commands that run the service, or manage accounts, keys and data, use the data
+directory in --data or PETCAT_DATA (by default ./data), or the database in
 --database or PETCAT_DATABASE. A flag overrides its environment variable, which
-overrides the default; petcat config shows the effective settings and the origin
+overrides the default. petcat config shows the effective settings and the origin
 of each.
 
 Exit codes: 0 success, 1 failure, 2 invalid usage, 65 bad rows in a file, 75 try

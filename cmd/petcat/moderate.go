@@ -10,10 +10,10 @@ import (
 func (p *program) moderateCommand() *cobra.Command {
 	return parent(&cobra.Command{
 		Use:   "moderate",
-		Short: "Change and delete what accounts created",
+		Short: "Change and delete categories and pets of any account",
 		Long: `Change and delete categories and pets of any account. Servers apply the changes
-within a second, and the audit log has them. To delete all that an account
-created, use petcat account purge.`,
+within a second, and the audit log records them. To delete everything that an
+account created, use petcat account purge.`,
 	},
 		p.moderateCategoryCommand(),
 		p.moderatePetCommand(),

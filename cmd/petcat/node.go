@@ -22,9 +22,9 @@ func (p *program) nodeCommand() *cobra.Command {
 	}
 	return parent(&cobra.Command{
 		Use:   "node",
-		Short: "List the running servers, and take them out of rotation",
-		Long: `List the running servers of a deployment, which are called nodes, and take them
-out of rotation. LABEL is a node's --node-name.`,
+		Short: "List, drain and resume the running nodes",
+		Long: `List the running servers of a deployment, which are called nodes, take them out
+of rotation, and return them. LABEL is a node's --node-name.`,
 	},
 		p.managing(&cobra.Command{
 			Use:     "list",
@@ -41,7 +41,7 @@ The states are those of /readyz: ready, degraded, unavailable, drained, draining
 			Example: "  petcat node drain petcat-1",
 			Long: `Take a node out of rotation: within seconds, its /readyz returns 503, so proxies
 send it no more requests. It still serves the requests that it receives. A
-restart or petcat node resume ends this.`,
+restart or petcat node resume returns it to rotation.`,
 		}, true, "%[1]s is drained. Return it to rotation with: petcat node resume %[1]s"),
 		drain(&cobra.Command{
 			Use:     "resume LABEL",
@@ -67,7 +67,7 @@ const resetLevel = "reset"
 func (p *program) logLevelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "log-level [LEVEL]",
-		Short: "Show or change the log level of all running nodes, for a time",
+		Short: "Show the log level of all nodes, or change it temporarily",
 		Long: `Change the lowest level that all nodes log: debug, info, warn or error. They
 apply it within seconds. After the time in --for, or petcat log-level reset,
 each node's own --log-level applies again. Without LEVEL, show the current

@@ -15,10 +15,10 @@ func (p *program) operatorCommand() *cobra.Command {
 	create := p.managing(&cobra.Command{
 		Use:   "create NAME --role ROLE",
 		Short: "Create an operator, and print a sign-in link",
-		Long: `Create an operator, and print a sign-in link, which works once, for 15 minutes.
-It starts with --console-url, or with the console's address on a running server.
-Open it where that address is reachable: by default on the machine itself, or
-through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
+		Long: `Create an operator, and print a sign-in link, which works once, within 15
+minutes. The link starts with --console-url, or with the console's address on a
+running server. Open it where that address is reachable: by default on the
+machine itself, or through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 		Example: `  petcat operator create ada --role admin
   petcat operator create bob --role viewer --console-url https://console.example.com`,
 	}, withName(createOperator), append(listeners(), "console-url")...)
@@ -31,11 +31,11 @@ through a tunnel such as ssh -L 8081:127.0.0.1:8081 HOST.`,
 	yesFlag(remove)
 	return parent(&cobra.Command{
 		Use:   "operator",
-		Short: "Manage operators of the console, and tokens for programs",
-		Long: `Create, list and remove operators. An operator may use the console, the web
-pages on the admin listener of each server, and signs in with a link that works
-once, for 15 minutes. An admin may see and change everything, a viewer may only
-see it. Running servers apply changes immediately.`,
+		Short: "Manage operators of the console, and programs' tokens",
+		Long: `Create, list and remove operators, the users of the console on the admin
+listener of each server. An operator signs in with a link that works once,
+within 15 minutes. An admin may see and change everything, a viewer may only see
+it. Running servers apply changes immediately.`,
 	},
 		create,
 		p.managing(&cobra.Command{
@@ -121,7 +121,7 @@ func (c *call) showLink(
 		link := console.SignInLink(base, token.Secret)
 		return secretive{
 			record:   append(created, kv("link", link)),
-			sentence: fmt.Sprintf("%s signs in once with this link, until %s:", string(name), timestamp(expires)),
+			sentence: fmt.Sprintf("This sign-in link of %s works once, until %s:", string(name), timestamp(expires)),
 			secret:   link, undo: undo, remedy: "remove the operator with: petcat operator remove " + string(name),
 		}, err
 	})

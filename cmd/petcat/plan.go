@@ -16,7 +16,7 @@ func (p *program) planCommand() *cobra.Command {
 	})
 	return parent(&cobra.Command{
 		Use:   "plan",
-		Short: "Show the plans and their numbers",
+		Short: "Show the plans and their limits",
 	}, list)
 }
 

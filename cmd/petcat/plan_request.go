@@ -32,7 +32,7 @@ answer.`,
 		approve,
 		p.managing(&cobra.Command{
 			Use:     "decline REQUEST_ID",
-			Short:   "Decline a request: the account's plan stays",
+			Short:   "Decline a request; the account keeps its plan",
 			Example: "  petcat plan-request decline 3",
 		}, declinePlanRequest),
 	)

@@ -30,12 +30,11 @@ func (p *program) serveCommand() *cobra.Command {
 		Use:     "serve",
 		Short:   "Run the service",
 		Example: "  petcat serve --data /var/lib/petcat",
-		Long: `Run the service until it receives SIGTERM or SIGINT. It then reports on /readyz
-that it is draining, stops accepting connections a second later, finishes the
-requests in flight and closes its store. A second signal ends it immediately. If
-it is attached to a terminal, SIGHUP stops it, too; otherwise, SIGHUP is only
-logged. The files of --tls-cert and --tls-key are reloaded when they change; no
-signal is needed.
+		Long: `Run the service until it receives SIGTERM or SIGINT. /readyz then returns 503. A
+second later, the service stops accepting connections, finishes the requests in
+flight and closes its database. A second signal stops it immediately. On a
+terminal, SIGHUP also stops it; otherwise, SIGHUP is only logged. The files of
+--tls-cert and --tls-key are reloaded when they change, without a signal.
 
 If there is no deployment at --data or --database, serve creates one for
 --environment, unless --init is false.`,

@@ -19,13 +19,13 @@ requests, rejected requests by reason, failures, and the size of the response
 bodies in bytes.
 
 Days are kept for two years, hours for 30 days. All times are in UTC. Requests
-appear within two seconds, or as soon as the database can be written. A period
-is incomplete if a server was killed in it, or a failover of PostgreSQL lost
-usage: requests since the server's last write may be missing, about a second's.
+appear within two seconds, or as soon as the database is writable. A period is
+incomplete if a server was killed in it, or a failover of PostgreSQL lost usage:
+the requests of about one second may be missing.
 
-With --by-key or --by-operation, there is a line for each key or operation in
-each period, and its total. Requests without an operation, or beyond the 256
-keys and operations that a server counts apart in an hour, have none.`,
+With --by-key or --by-operation, print one line per key or operation and period,
+and a total for each. Each server counts at most 256 pairs of key and operation
+per account and hour: further requests have neither.`,
 		Example: `  petcat usage acme
   petcat usage acme --by-key --from 1d
   petcat usage acme --by hour --from 2026-11-21 --to 2026-11-22
@@ -39,7 +39,7 @@ keys and operations that a server counts apart in an hour, have none.`,
 		"show periods that begin at this `time` or later: a duration ago (7d), a day (2026-11-21, from 00:00 "+
 			"UTC), or an instant (RFC 3339); by default 30 days, or with --by hour one day, before --to")
 	cmd.Flags().String("to", "", "show periods that begin before this `time`; now by default")
-	cmd.Flags().Bool("csv", false, "print CSV and nothing else")
+	cmd.Flags().Bool("csv", false, "print CSV")
 	numberFlag(cmd, "top", 0, "show the `N` accounts with the most requests")
 	cmd.Flags().Lookup("top").NoOptDefVal = "10"
 	cmd.Flags().Bool("rejected", false, "with --top, show the accounts with the most rejected requests")

@@ -14,14 +14,14 @@ func (p *program) usageExportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Export the usage of all accounts by hour and operation",
 		Long: `Print the usage of all accounts by hour and operation, for a program that bills:
-CSV, or with --format cloudevents one CloudEvent 1.0 a line. The id of an event
-is its dataset, account, hour and operation, so that an event that is sent twice
-is a duplicate: exports may overlap.
+CSV, or with --format cloudevents one CloudEvent 1.0 per line. The id of an
+event consists of its dataset, account, hour and operation. Exports may overlap:
+an event that is sent again has the same id.
 
-Both formats have only complete hours: those that ended five minutes ago or
-earlier, and whose counts all running servers have written. Hours are kept for
-30 days. Requests without an operation, or that a server did not count apart,
-have the operation "".`,
+Both formats contain only complete hours: they ended at least five minutes ago,
+and all running servers have written their counts. Hours are kept for 30 days.
+Requests without an operation, or beyond the 256 pairs of key and operation that
+a server counts per account and hour, have the operation "".`,
 		Example: `  petcat usage export --from 2026-11-21 --to 2026-11-22 > usage.csv
   petcat usage export --format cloudevents --from 1d`,
 	}

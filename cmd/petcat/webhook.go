@@ -24,11 +24,11 @@ func (p *program) webhookCommand() *cobra.Command {
 	yesFlag(deletion)
 	return parent(&cobra.Command{
 		Use:   "webhook",
-		Short: "Send events to URLs",
-		Long: `Send events to URLs, signed by Standard Webhooks 1.0.0. WEBHOOK_ID is a number
-such as 3. An event that is not answered with 2xx within 15 seconds is sent
-again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 24 h; then the webhook is
-disabled.`,
+		Short: "Manage webhooks, which send events to URLs",
+		Long: `Manage webhooks, which send events to URLs, signed as in Standard Webhooks
+1.0.0. WEBHOOK_ID is a number such as 3. If a receiver does not return 2xx
+within 15 seconds, petcat retries after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and
+24 h, and then disables the webhook.`,
 	},
 		p.createWebhookCommand(),
 		p.managing(&cobra.Command{
@@ -45,18 +45,18 @@ disabled.`,
 			Use:     "test WEBHOOK_ID",
 			Short:   "Send a test event",
 			Example: "  petcat webhook test 3",
-			Long: `Send the event webhook.test after those that wait. A failing webhook is tried at
-once. A server must be running.`,
+			Long: `Queue the event webhook.test. If the webhook is failing, it is retried
+immediately. A server must be running.`,
 		}, testWebhook),
 		rotate,
 		p.managing(&cobra.Command{
 			Use:     "enable WEBHOOK_ID",
-			Short:   "Send events again, from the last one that was delivered",
+			Short:   "Send events again, starting after the last delivered one",
 			Example: "  petcat webhook enable 3",
 		}, setWebhook(petcat.EnableWebhook)),
 		p.managing(&cobra.Command{
 			Use:     "disable WEBHOOK_ID",
-			Short:   "Send no events; those of the last 30 days are kept for it",
+			Short:   "Stop sending events, which are kept for 30 days",
 			Example: "  petcat webhook disable 3",
 		}, setWebhook(petcat.DisableWebhook)),
 		deletion,
@@ -66,10 +66,10 @@ once. A server must be running.`,
 func (p *program) createWebhookCommand() *cobra.Command {
 	cmd := p.managing(&cobra.Command{
 		Use:   "create URL",
-		Short: "Send events to a URL, and show the secret that signs them once",
-		Long: `Send the events from now on to a URL, and show the secret that signs them once.
-A receiver at a private address, or without TLS, must be in a network of
---webhook-allow of this command and of the servers. If the secret cannot be
+		Short: "Send future events to a URL, and show the signing secret",
+		Long: `Send future events to a URL. The secret that signs them is shown once. A
+receiver at a private address, or without TLS, must be in a network of
+--webhook-allow, of this command and of the servers. If the secret cannot be
 printed, the webhook is deleted, and the exit code is 75.`,
 		Example: `  petcat webhook create https://example.com/petcat
   petcat webhook create https://example.com/petcat --types quota.warning,key.expiring`,
@@ -181,13 +181,13 @@ func showWebhook(c *call) error {
 	if err := c.say(""); err != nil {
 		return err
 	}
-	return c.list(records(c, deliveries), "at event type attempt status answer", "Nothing was sent yet.")
+	return c.list(records(c, deliveries), "at event type attempt status answer", "No deliveries yet.")
 }
 
 func testWebhook(c *call) error {
 	tested, err := c.store.TestWebhook(c.ctx(), petcat.By(actor()), c.webhookID())
 	return c.done(err, representation.Webhook(tested.Value),
-		"A test is on its way. See the result with: petcat webhook show %d", int64(tested.Value.ID))
+		"The test event is queued. See the result with: petcat webhook show %d", int64(tested.Value.ID))
 }
 
 // setWebhook returns a command that changes the state of a webhook.

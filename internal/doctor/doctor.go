@@ -242,10 +242,10 @@ func (x *examination) clock(context.Context) {
 	}
 	ahead := p.Stats().ClockAhead.Round(time.Millisecond)
 	if ahead.Abs() > clocksDiffer {
-		x.report("clock", Problem, "the clock is %s ahead of the database's (negative: behind); "+
+		x.report("clock", Problem, "the clock differs from the database's by %s; "+
 			"correct the wrong clock, because bans and expiries depend on it", ahead)
 	} else {
-		x.report("clock", OK, "the clock is %s ahead of the database's", ahead)
+		x.report("clock", OK, "the clock differs from the database's by %s", ahead)
 	}
 }
 
