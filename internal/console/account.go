@@ -255,7 +255,8 @@ func (c *Console) confirmClose(x *pages.Exchange) error {
 	return x.Confirm("accounts", pages.Confirmation{
 		Question: "Close the account " + pages.Isolate(a.Name) + " (" + a.ID.String() + ")?",
 		Consequence: "All of its keys are revoked, and requests with them get 401 within a second. " +
-			"This cannot be undone. The name can be used again. Its categories, pets and orders stay; its page can also delete them.",
+			"This cannot be undone. The name becomes available again. " +
+			"The account's categories, pets and orders stay; you can delete them on its page.",
 		Action: accountPath(a.ID) + "/close",
 		Button: "Close the account",
 		Back:   accountPath(a.ID),
@@ -298,8 +299,8 @@ func (c *Console) confirmPurge(x *pages.Exchange) error {
 	}
 	return x.Confirm("accounts", pages.Confirmation{
 		Question: "Delete everything that " + pages.Isolate(a.Name) + " (" + a.ID.String() + ") created?",
-		Consequence: "All categories, pets and orders that it has created until now disappear. This cannot be undone. " +
-			"Large accounts take minutes; if it is interrupted, do it again.",
+		Consequence: "All categories, pets and orders that it has created are deleted. This cannot be undone. " +
+			"Large accounts take minutes. If the deletion is interrupted, repeat it.",
 		Action: accountPath(a.ID) + "/purge",
 		Button: "Delete everything",
 		Back:   accountPath(a.ID),

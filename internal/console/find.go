@@ -18,8 +18,8 @@ type foundView struct {
 }
 
 // howToSearch is the advice for a search without a result.
-const howToSearch = "Search finds accounts by id, external id or the beginning of their name, " +
-	"keys by id, keys and tokens by hint or as a whole, pets by id (pet_7), " +
+const howToSearch = "Search finds accounts by ID, external ID or the beginning of their name, " +
+	"keys by ID, keys and tokens by hint or in full, pets by ID (pet_7), " +
 	"and a recent rejection by its X-Request-Id."
 
 // find redirects to an account, key or pet by its id or to a key by its secret, and shows keys by their

@@ -101,7 +101,7 @@ func (c *Console) confirmRemove(x *pages.Exchange) error {
 	}
 	return x.Confirm("operators", pages.Confirmation{
 		Question:    "Remove the operator " + string(name) + "?",
-		Consequence: "Their sessions and link end at once. The audit log keeps their entries.",
+		Consequence: "Their sessions and link end immediately. The audit log keeps their entries.",
 		Action:      "operators/" + string(name) + "/remove",
 		Button:      "Remove the operator",
 		Back:        "operators",

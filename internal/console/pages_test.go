@@ -68,7 +68,7 @@ func TestAccounts(t *testing.T) {
 	b.Post("accounts/acct_1/close", "typed", "acme <b>").WantGoesTo("accounts/acct_1?done=closed")
 	s.WantAudited("operator ada", "account.close", "acct_1")
 	b.Get("accounts/acct_1").
-		Want(http.StatusOK, "closed", "Delete what it created…").
+		Want(http.StatusOK, "closed", "Delete its data…").
 		Lacks("New key", "Change the plan")
 	b.Get("accounts/acct_1/purge").
 		Want(http.StatusOK, "Delete everything that \u2068acme <b>\u2069 (acct_1) created?", "cannot be undone")
@@ -92,7 +92,7 @@ func TestCustomerPage(t *testing.T) {
 		b.Get(path).Want(http.StatusOK).Lacks(found[1])
 	}
 	b.Post("accounts/acct_1/sign-out").WantGoesTo("accounts/acct_1?done=signed-out")
-	b.Get("accounts/acct_1?done=signed-out").Want(http.StatusOK, "The sessions of the customer's page have ended")
+	b.Get("accounts/acct_1?done=signed-out").Want(http.StatusOK, "All sessions and unused links")
 	s.viewer().Get("accounts/acct_1").Lacks("New link", "End all sessions", "Rename")
 
 	off := start(t, func(o *Options) { o.CustomerLink = nil })
@@ -422,7 +422,7 @@ func TestFind(t *testing.T) {
 	b.Post("find", "q", "aC").Want(http.StatusOK, "acct_1", "Acme")
 	b.Post("find", "q", k.Hint).Want(http.StatusOK, "key_1", "backend")
 	b.Post("find", "q", "01JP9").Want(http.StatusOK, "The key was banned", "accounts/acct_1")
-	b.Post("find", "q", "nobody").Want(http.StatusOK, "No results. Search finds accounts by id")
+	b.Post("find", "q", "nobody").Want(http.StatusOK, "No results. Search finds accounts by ID")
 	b.Post("find", "q", secret[:30]).Want(http.StatusOK, "No results").Lacks(secret[:30])
 	g, err := petcat.GenerateKey(petcat.Production, rand.Reader)
 	pagetest.Must(t, err)
@@ -570,7 +570,7 @@ func TestOnce(t *testing.T) {
 			t.Errorf("%s is not tested", path)
 		}
 	}
-	b.Get("keys/key_3?done=repeated").Want(http.StatusOK, "This was done already, once.")
+	b.Get("keys/key_3?done=repeated").Want(http.StatusOK, "This was already done.")
 }
 
 // TestFormsHaveOnce: every form that changes something has a field once. Signing in and out cannot be
@@ -639,7 +639,7 @@ func TestOverview(t *testing.T) {
 	b.Get("").Want(http.StatusOK,
 		"badge ready",
 		"No request was rejected.",
-		`<span class="share">– %</span>`,
+		`<span class="share">–%</span>`,
 		"<small>0 categories</small>",
 	)
 	b.Post("categories", "name", "Dogs").Want(http.StatusSeeOther)
@@ -662,9 +662,9 @@ func TestOverview(t *testing.T) {
 		"badge unavailable",
 		"the database does not respond",
 		"<strong>168</strong>", "4,770 in the last hour",
-		"<strong>270</strong>", "2.50 ms", "99 % below 50 ms",
+		"<strong>270</strong>", "2.50 ms", "p99 50 ms",
 		"Store: healthy for 50 percent", "Limiter: healthy for 100 percent",
-		"key_banned", "67 %", "33 %",
+		"key_banned", "67%", "33%",
 	)
 	b.Get("history.json?span=hour").Want(http.StatusOK, `"took":10000000000,"good":25,"rejected":3,`+
 		`"faulty":0,"failed":0,"reasons":{"invalid_api_key":1,"key_banned":2},`+
@@ -675,7 +675,7 @@ func TestOverviewOfSeveralNodes(t *testing.T) {
 	s := start(t, func(o *Options) { o.Nodes = func() []petcat.Node { return make([]petcat.Node, 3) } })
 	s.admin().Get("").Want(http.StatusOK,
 		"in the last hour, on this node",
-		"requests on all 3 nodes, by the hour",
+		"requests per hour on 3 nodes",
 		"active, on all nodes",
 	)
 }
@@ -740,7 +740,7 @@ func TestWebhooks(t *testing.T) {
 	}
 	s.WantAudited("operator ada", "webhook.create", "webhook 1")
 	b.Get("webhooks").Want(http.StatusOK, "example.com", "badge enabled", "key.banned quota.warning").Lacks("whsec_")
-	b.Get("webhooks/1").Want(http.StatusOK, "Nothing was sent yet.", "https://example.com/hook?t=1").Lacks("whsec_")
+	b.Get("webhooks/1").Want(http.StatusOK, "No deliveries yet.", "https://example.com/hook?t=1").Lacks("whsec_")
 	w, err := s.Store.FindWebhook(t.Context(), 1)
 	pagetest.Must(t, err)
 	d := petcat.Delivery{Event: 7, Type: "key.banned", Attempt: 1, At: pagetest.Noon, Status: 500, Answer: "out of order"}
@@ -788,7 +788,7 @@ func TestLogLevel(t *testing.T) {
 func TestPlans(t *testing.T) {
 	s := start(t)
 	s.viewer().Get("settings").
-		Want(http.StatusOK, "<td>Free</td>", ">10,000</td>", ">2.0 MiB</td>", "<td>Enterprise</td>", "as agreed")
+		Want(http.StatusOK, "<td>Free</td>", ">10,000</td>", ">2.0 MiB</td>", "<td>Enterprise</td>", "set per account")
 }
 
 // TestDrain: an admin drains and resumes a node.

@@ -72,7 +72,7 @@ func (c *Console) confirmRevokeToken(x *pages.Exchange) error {
 	}
 	return x.Confirm("operators", pages.Confirmation{
 		Question:    "Revoke the token " + string(name) + "?",
-		Consequence: "At once, requests with it get 401, permanently. The audit log keeps its entries.",
+		Consequence: "Requests with it immediately and permanently get 401. The audit log keeps its entries.",
 		Action:      "tokens/" + string(name) + "/revoke",
 		Button:      "Revoke the token",
 		Back:        "operators",

@@ -16,7 +16,7 @@ func TestUsage(t *testing.T) {
 	b := s.admin()
 	a := s.Account("acme")
 	k := s.Key(a.ID)
-	b.Get("accounts/acct_1/usage").Want(http.StatusOK, "No requests are recorded in this time.")
+	b.Get("accounts/acct_1/usage").Want(http.StatusOK, "No requests in this period.")
 	b.Get("keys/key_1").Want(http.StatusOK, "<dt>Last used</dt><dd>never</dd>")
 	b.Get("accounts/acct_1").Want(http.StatusOK, `<td>never</td><td class="low">never</td>`) // last used, expires
 	batch := petcat.UsageBatch{
@@ -71,7 +71,7 @@ func TestUsage(t *testing.T) {
 	entered := `name="from" value="<b>"` // nothing is lost
 	b.Get("usage?from=%3Cb%3E").Want(http.StatusBadRequest, entered)
 	b.Get("accounts/acct_2/usage").Want(http.StatusNotFound)
-	b.Get("accounts/acct_1").Want(http.StatusOK, "14 Mar 2027, 11:53", "All usage, and CSV")
+	b.Get("accounts/acct_1").Want(http.StatusOK, "14 Mar 2027, 11:53", "All usage and CSV")
 	b.Get("keys/key_1").Want(http.StatusOK, "14 Mar 2027, 11:53")
 
 	p := b.Get("accounts/acct_1/usage.csv?by=day").Want(http.StatusOK)

@@ -171,7 +171,7 @@ func (c *Console) confirmDeleteWebhook(x *pages.Exchange) error {
 	}
 	return x.Confirm("webhooks", pages.Confirmation{
 		Question:    "Delete the webhook to " + w.Host() + "?",
-		Consequence: "It will not get further events, nor those that wait for it.",
+		Consequence: "It gets no further events, including those that are queued.",
 		Action:      webhookPath(x) + "/delete",
 		Button:      "Delete the webhook",
 		Back:        webhookPath(x),

@@ -70,7 +70,7 @@ func Sentence(message string) string { return capitalised(message) + "." }
 func planQuota(p petcat.Plan) string {
 	q, published := p.Quota()
 	if !published {
-		return "numbers as agreed"
+		return "custom limits"
 	}
 	return humanize.Comma(q.PerMinute) + " per minute, " + humanize.Comma(q.PerDay) + " per day"
 }

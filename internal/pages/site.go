@@ -128,7 +128,7 @@ func (s *Site) load() {
 // notices are the notices of both sites.
 var notices = map[string]string{ //nolint:gochecknoglobals // a constant
 	"keys/{key} revoked": "The key was revoked.",
-	"repeated":           "This was done already, once. Secrets are shown only the first time.",
+	"repeated":           "This was already done. Secrets are shown only the first time.",
 	"sign-in expired":    "Your session has expired. Sign in with a new link.",
 }
 

@@ -34,7 +34,7 @@ func TestKeys(t *testing.T) {
 	a := s.Account("acme")
 	b := signIn(s, a)
 	p := b.Post("keys", "label", "back <b>", "expires", "2027-12-31", "read_only", "yes").
-		Want(http.StatusOK, "The new key key_1", "It is shown once")
+		Want(http.StatusOK, "New key key_1", "It is shown once")
 	secret := p.Secret()
 	s.WantAudited("customer acct_1", "key.create", "key_1")
 	k := find(s, 1)
@@ -59,10 +59,10 @@ func TestKeys(t *testing.T) {
 	b.Post("keys/key_1/rotate", "overlap", "0s").
 		Want(http.StatusOK, "Rotate the key key_1 without an overlap?", "<dd>front</dd>", "overlap=0s&sure=yes")
 	b.Post("keys/key_1/rotate", "overlap", "721h").Want(http.StatusBadRequest, "from 0 to 30 days")
-	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "The new key key_2", "15 Mar 2027, 12:00")
+	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusOK, "New key key_2", "15 Mar 2027, 12:00")
 	s.WantAudited("customer acct_1", "key.rotate", "key_1")
 	b.Post("keys/key_1/rotate", "overlap", "24h").Want(http.StatusBadRequest, "was rotated already")
-	b.Post("keys/key_2/rotate?overlap=0s&sure=yes").Want(http.StatusOK, "The new key key_3")
+	b.Post("keys/key_2/rotate?overlap=0s&sure=yes").Want(http.StatusOK, "New key key_3")
 
 	b.Get("keys/key_3/revoke").Want(http.StatusOK, "Revoke the key key_3?", "<dd>front</dd>", "permanently")
 	b.Post("keys/key_3/revoke").WantGoesTo("keys/key_3?done=revoked")
@@ -109,7 +109,7 @@ func TestKeysStayDead(t *testing.T) {
 	}
 
 	b.Post("keys", "label", "leaked")
-	b.Post("keys/key_2/rotate", "overlap", "168h").Want(http.StatusOK, "The new key key_3")
+	b.Post("keys/key_2/rotate", "overlap", "168h").Want(http.StatusOK, "New key key_3")
 	b.Get("keys/key_2").
 		Want(http.StatusOK, expiry, `value="2027-03-22" required max="2027-03-22"`, "can only be shortened")
 	b.Post("keys/key_2", "label", "old", "expires", "2027-03-22").WantGoesTo("keys/key_2?done=edited") // unchanged
@@ -166,7 +166,7 @@ func TestOnce(t *testing.T) {
 			t.Errorf("%s changed nothing", c.action)
 		}
 		b.Post(c.action, form...).WantGoesTo(c.result + "?done=repeated")
-		b.Get(c.result+"?done=repeated").Want(http.StatusOK, "This was done already, once.")
+		b.Get(c.result+"?done=repeated").Want(http.StatusOK, "This was already done.")
 		if again := s.LastAudit(); again != after {
 			t.Errorf("%s, sent twice: %+v", c.action, again)
 		}
@@ -199,7 +199,7 @@ func TestManyKeys(t *testing.T) {
 		s.Key(a.ID)
 	}
 	b := signIn(s, a)
-	b.Post("keys").Want(http.StatusOK, "The new key key_100")
+	b.Post("keys").Want(http.StatusOK, "New key key_100")
 	b.Post("keys").Want(http.StatusBadRequest, "at most 100 keys")
 	b.Post("keys/key_1/rotate", "overlap", "1h").Want(http.StatusBadRequest, "at most 100 keys")
 	b.Get("").Want(http.StatusOK, "key_100<", "key_51<", "?before=key_51").Lacks("key_50<")
@@ -211,7 +211,7 @@ func TestUsageAndRejections(t *testing.T) {
 	a, other := s.Account("acme"), s.Account("other")
 	k := s.Key(a.ID)
 	b := signIn(s, a)
-	b.Get("usage").Want(http.StatusOK, "No requests are recorded in this time.")
+	b.Get("usage").Want(http.StatusOK, "No requests in this period.")
 	b.Get("").Want(http.StatusOK, "None in the last 30 days.")
 	for range 7 {
 		_, err := s.Limiter.Spend(t.Context(), ratelimit.Charge{
@@ -273,7 +273,7 @@ func TestUsageAndRejections(t *testing.T) {
 		"7 of 60", "14 Mar 2027, 12:01:00", "7 of 1,000",
 		"14 Mar 2027, 11:53", "is banned until", "101 requests",
 		"The minute quota was used up: 60 of 60. Wait for the time in Retry-After",
-		"ask for another plan",
+		"request another plan",
 		"Make your program wait for Retry-After.",
 		"report its X-Request-Id", "R3",
 		"Use the key in its networks, or change them.",

@@ -118,7 +118,7 @@ async function main() {
   saw.patterns = await page.evaluate(() => Object.values(series).map((all) => all.map(([, number]) => dashes[number - 1].join(' '))));
   await picture('light', '');
   // While the node does not answer, the numbers are said to be old.
-  const old = page.getByText('What this page shows may be out of date.');
+  const old = page.getByText('This page may be out of date.');
   saw.stale = [await old.isVisible()];
   await page.route('**/console/**', (route) => route.fulfill({ status: 503 }));
   await old.waitFor();

@@ -45,10 +45,10 @@ function showNumbers(chooser) {
 }
 
 const series = {
-  requests: [['good', 1], ['rejected', 2], ['faulty', 3], ['our errors', 4]],
+  requests: [['successful', 1], ['rejected', 2], ['client errors', 3], ['server errors', 4]],
   usage: [['allowed', 1], ['rejected', 2], ['failed', 4]],
   median: [['median', 1]],
-  p99: [['99 %', 1]],
+  p99: [['p99', 1]],
   reasons: [['rate_limit_exceeded', 1], ['daily_quota_exceeded', 2], ['key_banned', 4], ['too_many_failed_attempts', 3], ['invalid_api_key', 5], ['missing_api_key', 8], ['expired_api_key', 7], ['revoked_api_key', 6], ['disabled_api_key', 9]],
 };
 
