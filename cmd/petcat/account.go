@@ -64,10 +64,10 @@ revoke.`,
 			Use:     "rejections ACCOUNT",
 			Short:   "Show recent rejected and failed requests of an account",
 			Example: "  petcat account rejections acme",
-			Long: `Show the requests of an account that got 429 or a status of 500 or more in the
-last 30 days: the newest 20 lines, one per key, operation and code. The request
-id, the used quotas and the end of the rejection are those of the last request.
-Requests appear within two seconds.`,
+			Long: `Show the requests of an account that were rejected or failed in the last 30
+days: the newest 20 lines, one per key, operation and code. The request id, the
+used quotas and the end of the rejection are those of the last request. Requests
+appear within two seconds.`,
 		}, withAccount(listRejections)),
 	)
 }
