@@ -72,7 +72,7 @@ func planQuota(p petcat.Plan) string {
 	if !published {
 		return "custom limits"
 	}
-	return humanize.Comma(q.PerMinute) + " per minute, " + humanize.Comma(q.PerDay) + " per day"
+	return humanize.Comma(q.PerMinute) + "/min, " + humanize.Comma(q.PerDay) + "/day"
 }
 
 // part is a member of the detail of an audit entry. Each is an element of its own on the page, so that
