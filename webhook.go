@@ -26,11 +26,11 @@ type Webhook struct {
 	// Failure is why petcat disabled the webhook; "" if an operator did, or if it is enabled.
 	Failure string
 	Cursor  EventID // the last event that was delivered or that its types exclude
-	// Attempts is how often the event after the cursor was sent without success.
+	// Attempts is the number of failed attempts to send the event after the cursor.
 	Attempts int
 	NextAt   time.Time // of the next attempt, at the earliest
-	// OverlapEnds is until when events are also signed with the secret before the last rotation; zero if
-	// there is none.
+	// OverlapEnds is the time until which events are also signed with the secret before the last
+	// rotation; zero without one.
 	OverlapEnds time.Time
 }
 
@@ -49,7 +49,7 @@ func (w Webhook) State() string {
 	}
 }
 
-// Host returns the host of the URL, which contains no secret.
+// Host returns the host of the URL, which does not contain a secret.
 func (w Webhook) Host() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {
@@ -63,7 +63,7 @@ func (w Webhook) Due(newest EventID, now time.Time) bool {
 	return w.DisabledAt.IsZero() && w.Cursor < newest && !now.Before(w.NextAt)
 }
 
-// Wants reports whether an event is sent to the webhook.
+// Wants reports whether the webhook gets an event.
 func (w Webhook) Wants(e Event) bool {
 	if e.Webhook != 0 {
 		return e.Webhook == w.ID
@@ -73,21 +73,21 @@ func (w Webhook) Wants(e Event) bool {
 
 // Delivery is an attempt to send an event.
 type Delivery struct {
-	Event   EventID
-	Type    EventType
-	Attempt int       // from 1
-	At      time.Time // its end
-	Status  int       // of the answer, 0 without one
-	Answer  string    // the beginning of the answer's body, or why there is none
+	Event    EventID
+	Type     EventType
+	Attempt  int       // from 1
+	At       time.Time // its end
+	Status   int       // of the response, 0 without one
+	Response string    // the start of the response's body, or why there is no response
 }
 
 // MaxDeliveries is the number of deliveries of a webhook that are kept.
 const MaxDeliveries = 20
 
-// MaxAnswer is the maximum length of a delivery's answer, in bytes.
-const MaxAnswer = 200
+// MaxResponse is the maximum length of [Delivery.Response], in bytes.
+const MaxResponse = 200
 
-// statusGone is the answer of a receiver that wants no more events.
+// statusGone is the response of a receiver that does not want more events.
 const statusGone = 410
 
 // Delivered reports whether the receiver has the event.
@@ -125,10 +125,10 @@ func (w Webhook) After(d Delivery) Webhook {
 	return w
 }
 
-// WebhookAction is a change of a webhook's state.
+// WebhookAction is a change to a webhook's state.
 type WebhookAction string
 
-// The changes of a webhook's state.
+// The webhook actions.
 const (
 	// EnableWebhook sends the events since the last delivered one, if they are kept.
 	EnableWebhook  WebhookAction = "enable"
@@ -144,7 +144,7 @@ func (a WebhookAction) Apply(w Webhook, now time.Time) Webhook {
 	case w.DisabledAt.IsZero():
 		w.DisabledAt = now
 	default:
-		w.Failure = "" // an operator knows of it
+		w.Failure = "" // an operator has seen it
 	}
 	return w
 }
@@ -167,7 +167,7 @@ func (n NewWebhook) Types() []EventType { return n.types }
 // maxWebhookURL is the maximum length of a webhook's URL in bytes.
 const maxWebhookURL = 2_000
 
-// ParseNewWebhook checks a URL and the types of events, none for all. It returns an [Error] with
+// ParseNewWebhook checks a URL and the event types, none for all. It returns an [Error] with
 // [CodeMissingField] or [CodeInvalidField]. The addresses of a host's name are checked before each
 // delivery.
 func ParseNewWebhook(address string, types []string, networks WebhookNetworks) (NewWebhook, error) {
@@ -231,11 +231,11 @@ func WebhookKey(s Secret) ([]byte, error) {
 type WebhookRotation struct {
 	Webhook WebhookID
 	Secret  Secret        // the new one
-	Overlap time.Duration // from 0 to [MaxOverlap], in which the old one signs, too
+	Overlap time.Duration // from 0 to [MaxOverlap], in which the old one also signs
 }
 
 // WebhookStore keeps webhooks. Every change by an author commits together with its audit entry. The
-// methods return an [Error] with [CodeNotFound] if there is no such webhook.
+// methods return an [Error] with [CodeNotFound] if the webhook does not exist.
 type WebhookStore interface {
 	// CreateWebhook returns an [Error] with [CodeConflict] if there are [MaxWebhooks]. The webhook gets
 	// the events after its creation.
@@ -246,7 +246,7 @@ type WebhookStore interface {
 	// Deliveries returns the last [MaxDeliveries], newest first.
 	Deliveries(ctx context.Context, id WebhookID) ([]Delivery, error)
 	// ChangeWebhook returns the webhook after the action. See [WebhookAction.Apply]. It returns an [Error]
-	// with [CodeConflict] for a webhook of a backup, which has no secret.
+	// with [CodeConflict] for a webhook from a backup, which lacks its secret.
 	ChangeWebhook(ctx context.Context, by Author, id WebhookID, a WebhookAction) (Result[Webhook], error)
 	// RotateWebhook replaces the secret.
 	RotateWebhook(ctx context.Context, by Author, r WebhookRotation) (Result[Webhook], error)
@@ -258,7 +258,7 @@ type WebhookStore interface {
 
 	// WebhookSecrets returns the secrets that sign events at now: one, or two in an overlap.
 	WebhookSecrets(ctx context.Context, id WebhookID) ([]Secret, error)
-	// SaveDelivery stores the webhook after a delivery, and the delivery unless it is nil. It reports false,
-	// and stores nothing, if the webhook is not as before any more.
+	// SaveDelivery stores the webhook after a delivery, and the delivery unless it is nil. If the stored webhook
+	// differs from before, it reports false and does not store anything.
 	SaveDelivery(ctx context.Context, before, after Webhook, d *Delivery) (saved bool, err error)
 }

@@ -499,8 +499,8 @@ func (s *service) stage() {
 // ids matches the ids in paths.
 var ids = regexp.MustCompile(`[a-z]*_?[0-9]+|cleo`)
 
-// TestOnce: every form that is sent twice makes its change once. The second time, the answer leads to
-// the page of the result.
+// TestOnce: every form that is sent twice makes its change once. The second time, the response redirects
+// to the result's page.
 func TestOnce(t *testing.T) {
 	s := start(t)
 	s.stage()
@@ -574,7 +574,7 @@ func TestOnce(t *testing.T) {
 }
 
 // TestFormsHaveOnce: every form that changes something has a field once. Signing in and out cannot be
-// repeated, a search changes nothing, and session-expired.html sends a form again with its fields.
+// repeated, a search is not a change, and session-expired.html sends a form again with its fields.
 func TestFormsHaveOnce(t *testing.T) {
 	form := regexp.MustCompile(`<form[^>]*method="post"[^>]*>\s*(\{\{template "once"}})?`)
 	without := regexp.MustCompile(`action="\{\{base}}(sign-in|sign-out|find)"`)
@@ -600,7 +600,7 @@ func TestFormsHaveOnce(t *testing.T) {
 }
 
 // TestOnceOfEachForm: each form of a page has its own value, so that two forms of an open page can be
-// sent. A value that no page has is rejected.
+// sent. A value from outside the pages is rejected.
 func TestOnceOfEachForm(t *testing.T) {
 	s := start(t)
 	s.stage()
@@ -680,7 +680,8 @@ func TestOverviewOfSeveralNodes(t *testing.T) {
 	)
 }
 
-// TestNodesInTrouble: the page has this node's status, and no stale status of others while the store fails.
+// TestNodesInTrouble: the page shows this node's status, but not other nodes' stale status while the
+// store fails.
 func TestNodesInTrouble(t *testing.T) {
 	s := start(t, func(o *Options) {
 		o.Nodes = func() []petcat.Node {
@@ -728,7 +729,7 @@ func TestTokens(t *testing.T) {
 	s.viewer().Get("operators").Want(http.StatusOK, "billing").Lacks("New token", "Revoke…")
 }
 
-// TestWebhooks: an admin creates a webhook, whose secret is shown once, and sees how the receiver answers.
+// TestWebhooks: an admin creates a webhook, whose secret is shown once, and sees the receiver's response.
 func TestWebhooks(t *testing.T) {
 	s := start(t)
 	b := s.admin()
@@ -743,7 +744,7 @@ func TestWebhooks(t *testing.T) {
 	b.Get("webhooks/1").Want(http.StatusOK, "No deliveries yet.", "https://example.com/hook?t=1").Lacks("whsec_")
 	w, err := s.Store.FindWebhook(t.Context(), 1)
 	pagetest.Must(t, err)
-	d := petcat.Delivery{Event: 7, Type: "key.banned", Attempt: 1, At: pagetest.Noon, Status: 500, Answer: "out of order"}
+	d := petcat.Delivery{Event: 7, Type: "key.banned", Attempt: 1, At: pagetest.Noon, Status: 500, Response: "out of order"}
 	_, err = s.Store.SaveDelivery(t.Context(), w, w.After(d), &d)
 	pagetest.Must(t, err)
 	b.Get("webhooks/1").Want(http.StatusOK, "badge failing", "out of order", "14 Mar 2027, 12:00:18")
@@ -763,7 +764,7 @@ func TestWebhooks(t *testing.T) {
 	b.Get("webhooks/1").Want(http.StatusNotFound)
 }
 
-// TestLogLevel: an admin sets the log level of all nodes for a time, and resets it.
+// TestLogLevel: an admin sets the log level of all nodes temporarily, and resets it.
 func TestLogLevel(t *testing.T) {
 	s := start(t)
 	b := s.admin()
@@ -837,7 +838,7 @@ func TestAuditNoteIsNoMember(t *testing.T) {
 			`<div class="member"><b>plan</b>: <bdi>pro</bdi></div>`)
 }
 
-// TestNoticeBelongsToItsPage: a link to a page cannot show the notice of a change of another one.
+// TestNoticeBelongsToItsPage: a link to a page cannot show the notice of another page's change.
 func TestNoticeBelongsToItsPage(t *testing.T) {
 	s := start(t)
 	b := s.admin()

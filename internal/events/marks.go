@@ -7,7 +7,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// Marks tells operators of accounts that come close to their daily quota. Note is for every request, and
+// Marks notifies operators of accounts that come close to their daily quota. Note is for every request, and
 // Flush writes what was noted. They are safe for concurrent use. Use [NewMarks].
 type Marks struct {
 	store MarkStore
@@ -25,7 +25,7 @@ type MarkStore interface {
 // NewMarks returns Marks without notes.
 func NewMarks(s MarkStore) *Marks { return &Marks{store: s} }
 
-// Note notes how much of a day's quota an account has used. It does not block.
+// Note records how much of its daily quota an account has used. It does not block.
 func (m *Marks) Note(account petcat.AccountID, day, used, limit int64) {
 	percent := petcat.PassedMark(used, limit)
 	if percent == 0 {

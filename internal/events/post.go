@@ -43,7 +43,7 @@ func (m message) signature(secrets []petcat.Secret) (string, error) {
 	return strings.Join(all, " "), nil
 }
 
-// receivers sends messages to receivers, on connections that it may make.
+// receivers sends messages to receivers, at addresses that the networks allow.
 type receivers struct {
 	plain, secure *http.Client // without TLS, and with it
 	timeout       time.Duration
@@ -57,9 +57,9 @@ func newReceivers(networks petcat.WebhookNetworks, timeout time.Duration) *recei
 	}
 }
 
-// newClient returns a client that connects only to addresses that the networks allow. The check is after
-// the resolution of a name, so that another answer cannot pass it. A proxy would resolve the name itself, so
-// the client uses none.
+// newClient returns a client that connects only to addresses that the networks allow. It checks the
+// resolved address, so a name cannot resolve to another address after the check. A proxy would resolve
+// the name itself, so the client does not use one.
 func newClient(networks petcat.WebhookNetworks, plain bool) *http.Client {
 	dialer := &net.Dialer{
 		Control: func(_, address string, _ syscall.RawConn) error {
@@ -82,9 +82,9 @@ func newClient(networks petcat.WebhookNetworks, plain bool) *http.Client {
 	}
 }
 
-// post sends a message, and returns the status and the beginning of the answer. Without an answer, the
+// post sends a message, and returns the status and the start of the response. Without a response, the
 // status is 0 and the text says why.
-func (r *receivers) post(ctx context.Context, to string, m message, signature string) (status int, answer string) {
+func (r *receivers) post(ctx context.Context, to string, m message, signature string) (status int, text string) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(m.body))
@@ -106,23 +106,23 @@ func (r *receivers) post(ctx context.Context, to string, m message, signature st
 		return 0, r.reason(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	beginning, _ := io.ReadAll(io.LimitReader(response.Body, petcat.MaxAnswer)) // the status is enough
+	beginning, _ := io.ReadAll(io.LimitReader(response.Body, petcat.MaxResponse)) // the status is enough
 	return response.StatusCode, printable(string(beginning))
 }
 
-// reason returns why there is no answer, without the URL, which may contain a secret.
+// reason returns why there is no response, without the URL, which may contain a secret.
 func (r *receivers) reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("no response within %s", r.timeout)
 	}
-	if refused, ok := errors.AsType[*petcat.Error](err); ok {
-		return refused.Message
+	if blocked, ok := errors.AsType[*petcat.Error](err); ok {
+		return blocked.Message
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
 	text := printable(err.Error())
-	return text[:min(len(text), petcat.MaxAnswer)]
+	return text[:min(len(text), petcat.MaxResponse)]
 }
 
 // printable replaces what is not visible ASCII by spaces: a receiver may send anything.

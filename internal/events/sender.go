@@ -1,8 +1,8 @@
-// Package events tells operators what happens: it notes accounts that come close to their quotas, and
-// sends the events of the store to webhooks.
+// Package events notifies operators: it records accounts that come close to their quotas, and sends the
+// store's events to webhooks.
 //
 // One node of a deployment sends. Each webhook has a cursor into the events and at most one request at a
-// time, so a receiver that fails or hangs holds back its own events and no others. A crash between a
+// time, so a receiver that fails or hangs only delays its own events. A crash between a
 // delivery and the cursor repeats the delivery with the same id.
 package events
 
@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// answerTimeout is the time for a receiver to answer.
-	answerTimeout = 15 * time.Second
-	// poll is the interval between looks for new events while some receiver is slow.
+	// responseTimeout is the time for a receiver to respond.
+	responseTimeout = 15 * time.Second
+	// poll is the interval between checks for new events while a receiver is slow.
 	poll = time.Second
 	// eventsInPage is the number of events that are read at once.
 	eventsInPage = 100
@@ -46,7 +46,7 @@ type Options struct {
 	Body func(petcat.Event) ([]byte, error)
 	// Alone calls fn unless another node is in Alone.
 	Alone   func(ctx context.Context, fn func(context.Context) error) error
-	Timeout time.Duration // for an answer; 0: 15 s
+	Timeout time.Duration // of a request; 0: 15 s
 	Clock   clock.Clock
 	Logger  *slog.Logger
 }
@@ -63,7 +63,7 @@ type Sender struct {
 
 // NewSender returns a sender. Close it after the last Check.
 func NewSender(o Options) *Sender {
-	return &Sender{Options: o, receivers: newReceivers(o.Networks, cmp.Or(o.Timeout, answerTimeout))}
+	return &Sender{Options: o, receivers: newReceivers(o.Networks, cmp.Or(o.Timeout, responseTimeout))}
 }
 
 // Close closes the connections to receivers.
@@ -100,7 +100,7 @@ func (s *Sender) due(ctx context.Context) (due []petcat.Webhook, newest petcat.E
 	return due, newest, nil
 }
 
-// send sends until nothing is due and no request is in flight. It runs on one node at a time.
+// send sends until all due events are sent and no request is in flight. It runs on one node at a time.
 func (s *Sender) send(ctx context.Context) error {
 	sending, ended := map[petcat.WebhookID]bool{}, make(chan petcat.WebhookID)
 	for {
@@ -125,8 +125,8 @@ func (s *Sender) send(ctx context.Context) error {
 	}
 }
 
-// drain sends the events of a webhook up to the newest one, until one fails. After an error of the store, it
-// waits, because what is not stored is sent again.
+// drain sends the events of a webhook up to the newest one, until one fails. After a store error it
+// waits, because a delivery that was not stored is sent again.
 func (s *Sender) drain(ctx context.Context, w petcat.Webhook, newest petcat.EventID) {
 	for more := true; more && w.Cursor < newest; {
 		var err error
@@ -142,7 +142,7 @@ func (s *Sender) drain(ctx context.Context, w petcat.Webhook, newest petcat.Even
 }
 
 // sendPage sends some events of a webhook, and returns the webhook after them, as it is stored. more is
-// false after a failed delivery, and if somebody else has changed the webhook.
+// false after a failed delivery, and if the webhook was changed in the meantime.
 func (s *Sender) sendPage(
 	ctx context.Context, w petcat.Webhook, newest petcat.EventID,
 ) (_ petcat.Webhook, more bool, err error) {
@@ -180,14 +180,14 @@ func (s *Sender) sendPage(
 	return next, saved, err
 }
 
-// deliver sends an event to a webhook once. If this node stops during it, the store rejects the result, and
-// the next node sends the event again.
+// deliver sends an event to a webhook once. If this node stops during the request, the store rejects the
+// result, and the next node sends the event again.
 func (s *Sender) deliver(ctx context.Context, w petcat.Webhook, e petcat.Event) (d petcat.Delivery, err error) {
 	secrets, err := s.Store.WebhookSecrets(ctx, w.ID)
 	if err != nil {
 		return d, err
 	}
-	// With the time of the event, because after a failover that loses an event another one gets its number.
+	// The id contains the event's time: after a failover that loses an event, another event gets its number.
 	m := message{
 		id: fmt.Sprintf("evt_%s_%d_%d", s.Dataset, e.ID, e.At.UnixMilli()),
 		at: s.Clock.Read().Time(),
@@ -199,14 +199,14 @@ func (s *Sender) deliver(ctx context.Context, w petcat.Webhook, e petcat.Event) 
 	if err != nil {
 		return d, err
 	}
-	status, answer := s.receivers.post(ctx, w.URL, m, signature)
+	status, response := s.receivers.post(ctx, w.URL, m, signature)
 	return petcat.Delivery{
-		Event:   e.ID,
-		Type:    e.Type,
-		Attempt: w.Attempts + 1,
-		At:      s.Clock.Read().Time(),
-		Status:  status,
-		Answer:  answer,
+		Event:    e.ID,
+		Type:     e.Type,
+		Attempt:  w.Attempts + 1,
+		At:       s.Clock.Read().Time(),
+		Status:   status,
+		Response: response,
 	}, nil
 }
 
@@ -217,7 +217,7 @@ func (s *Sender) report(ctx context.Context, w petcat.Webhook, d petcat.Delivery
 		return
 	}
 	s.Failed.Add(1)
-	reason := d.Answer
+	reason := d.Response
 	if d.Status != 0 {
 		reason = "the receiver returned " + strconv.Itoa(d.Status)
 	}

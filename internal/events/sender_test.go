@@ -92,14 +92,14 @@ func (f *fixture) webhook(t *testing.T, to string, types ...string) petcat.Webho
 }
 
 // tell writes n events.
-func (f *fixture) tell(t *testing.T, n int) {
+func (f *fixture) emit(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
 		must(0, f.store.NoteFailedBackup(t.Context(), fmt.Sprint("host ", i)))
 	}
 }
 
-// wantState checks the state of a webhook and of how many events it waits for.
+// wantState checks a webhook's state and its number of waiting events.
 func (f *fixture) wantState(t *testing.T, id petcat.WebhookID, state string, cursor petcat.EventID) {
 	t.Helper()
 	w := must(f.store.FindWebhook(t.Context(), id))
@@ -108,27 +108,27 @@ func (f *fixture) wantState(t *testing.T, id petcat.WebhookID, state string, cur
 	}
 }
 
-// receiver keeps the ids of the messages that it gets. answer, if not nil, answers the nth request.
+// receiver keeps the ids of the messages that it gets. respond, if not nil, handles the nth request.
 type receiver struct {
 	*httptest.Server
 
-	answer func(n int, w http.ResponseWriter)
+	respond func(n int, w http.ResponseWriter)
 
 	mu  sync.Mutex
 	ids []string // guarded by mu
 }
 
-func receive(t *testing.T, answer func(n int, w http.ResponseWriter)) *receiver {
+func receive(t *testing.T, respond func(n int, w http.ResponseWriter)) *receiver {
 	t.Helper()
-	r := &receiver{answer: answer}
+	r := &receiver{respond: respond}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body)
 		r.mu.Lock()
 		r.ids = append(r.ids, q.Header.Get("webhook-id"))
 		n := len(r.ids)
 		r.mu.Unlock()
-		if r.answer != nil {
-			r.answer(n, w)
+		if r.respond != nil {
+			r.respond(n, w)
 		}
 	}))
 	t.Cleanup(r.Close)
@@ -157,9 +157,9 @@ func TestOrder(t *testing.T) {
 	all, some := receive(t, nil), receive(t, nil)
 	first := f.webhook(t, all.URL)
 	second := f.webhook(t, some.URL, "quota.warning")
-	f.tell(t, 2)
+	f.emit(t, 2)
 	must(0, f.store.NoteQuotaMark(t.Context(), petcat.QuotaMark{Account: 1, Percent: 80}))
-	f.tell(t, 1)
+	f.emit(t, 1)
 	must(f.store.TestWebhook(t.Context(), petcat.By(operator), second))
 	for range 3 {
 		must(0, f.Check(t.Context()))
@@ -178,7 +178,7 @@ func TestReusedNumber(t *testing.T) {
 	r := receive(t, nil)
 	f.webhook(t, r.URL)
 	for range 2 {
-		f.tell(t, 1)
+		f.emit(t, 1)
 		must(0, f.Check(t.Context()))
 		for _, statement := range []string{
 			"DELETE FROM events",
@@ -206,7 +206,7 @@ func TestFailingReceiver(t *testing.T) {
 		}
 	})
 	id := f.webhook(t, r.URL)
-	f.tell(t, 2)
+	f.emit(t, 2)
 	must(0, f.Check(t.Context()))
 	for i, pause := range petcat.WebhookRetries()[:5] {
 		wantEqual(t, "attempts", i+1, len(r.got()))
@@ -221,20 +221,20 @@ func TestFailingReceiver(t *testing.T) {
 	f.wantState(t, id, "enabled", 2)
 	deliveries := must(f.store.Deliveries(t.Context(), id))
 	wantEqual(t, "the first delivery", petcat.Delivery{
-		Event:   1,
-		Type:    petcat.EventBackupFailed,
-		Attempt: 1,
-		At:      noon,
-		Status:  500,
-		Answer:  "not now",
+		Event:    1,
+		Type:     petcat.EventBackupFailed,
+		Attempt:  1,
+		At:       noon,
+		Status:   500,
+		Response: "not now",
 	}, deliveries[len(deliveries)-1])
 	if said := f.log.String(); strings.Contains(said, "hidden") || !strings.Contains(said, "host=127.0.0.1:") {
 		t.Errorf("the log has the query, or lacks the host: %s", said)
 	}
 }
 
-// TestDisabled: after 410 and after the last attempt nothing is sent until an operator enables the webhook.
-// Then the events since are sent.
+// TestDisabled: after 410 and after the last attempt, events are held until an operator enables the
+// webhook. Then the events since are sent.
 func TestDisabled(t *testing.T) {
 	for name, c := range map[string]struct{ status, attempts int }{
 		"410":                {http.StatusGone, 1},
@@ -248,7 +248,7 @@ func TestDisabled(t *testing.T) {
 				}
 			})
 			id := f.webhook(t, r.URL)
-			f.tell(t, 2)
+			f.emit(t, 2)
 			for range 12 {
 				must(0, f.Check(t.Context()))
 				f.clock.Advance(24 * time.Hour)
@@ -270,11 +270,11 @@ func TestRestartedReceiver(t *testing.T) {
 	f := start(t, loopback())
 	r := receive(t, nil)
 	id := f.webhook(t, r.URL)
-	f.tell(t, 1)
+	f.emit(t, 1)
 	must(0, f.Check(t.Context()))
 	address := r.Listener.Addr().String()
 	r.Close()
-	f.tell(t, 1)
+	f.emit(t, 1)
 	must(0, f.Check(t.Context()))
 	f.wantState(t, id, "failing", 1)
 	back := httptest.NewUnstartedServer(r.Config.Handler)
@@ -287,8 +287,8 @@ func TestRestartedReceiver(t *testing.T) {
 	wantEqual(t, "messages", messages(1, 2), r.got())
 }
 
-// TestHangingReceiver: while a receiver hangs, another gets 1,000 events, and those that are written
-// meanwhile. The hanging one has one request.
+// TestHangingReceiver: while a receiver hangs, another gets 1,000 events, and the events that are
+// written in that time. The hanging one has one request.
 func TestHangingReceiver(t *testing.T) {
 	const count = 1_000
 	f := start(t, loopback())
@@ -307,14 +307,14 @@ func TestHangingReceiver(t *testing.T) {
 	})
 	id := f.webhook(t, slow.URL)
 	f.webhook(t, fast.URL)
-	f.tell(t, count)
+	f.emit(t, count)
 	checked := make(chan struct{})
 	go func() {
 		defer close(checked)
 		must(0, f.Check(t.Context()))
 	}()
 	<-reached
-	f.tell(t, 1)
+	f.emit(t, 1)
 	<-reached
 	wantEqual(t, "messages of the hanging receiver", messages(1), slow.got())
 	f.wantState(t, id, "enabled", 0)
@@ -325,7 +325,7 @@ func TestHangingReceiver(t *testing.T) {
 	wantEqual(t, "messages of the first at last", fast.got(), slow.got())
 }
 
-// TestTimeout: no answer in time is a failed delivery.
+// TestTimeout: a delivery without a response in time has failed.
 func TestTimeout(t *testing.T) {
 	f := start(t, loopback())
 	release := make(chan struct{})
@@ -336,10 +336,10 @@ func TestTimeout(t *testing.T) {
 	impatient := events.NewSender(o)
 	defer impatient.Close()
 	id := f.webhook(t, r.URL)
-	f.tell(t, 1)
+	f.emit(t, 1)
 	must(0, impatient.Check(t.Context()))
 	f.wantState(t, id, "failing", 0)
-	wantEqual(t, "the reason", "no response within 1ms", must(f.store.Deliveries(t.Context(), id))[0].Answer)
+	wantEqual(t, "the reason", "no response within 1ms", must(f.store.Deliveries(t.Context(), id))[0].Response)
 }
 
 // TestRefusedAddress: the address is checked after the resolution of the name.
@@ -352,12 +352,12 @@ func TestRefusedAddress(t *testing.T) {
 		"https": "is not a public address; allow its network with --webhook-allow",
 	} {
 		id := f.webhook(t, scheme+"://localhost:"+port)
-		f.tell(t, 1)
+		f.emit(t, 1)
 		must(0, f.Check(t.Context()))
 		f.wantState(t, id, "failing", must(f.store.NewestEvent(t.Context()))-1)
-		answer := must(f.store.Deliveries(t.Context(), id))[0].Answer
-		if !strings.Contains(answer, reason) {
-			t.Errorf("%s: the answer is %q, want %q", scheme, answer, reason)
+		response := must(f.store.Deliveries(t.Context(), id))[0].Response
+		if !strings.Contains(response, reason) {
+			t.Errorf("%s: the response is %q, want %q", scheme, response, reason)
 		}
 	}
 	wantEqual(t, "messages", messages(), r.got())
@@ -373,7 +373,7 @@ func TestStopWhileSending(t *testing.T) {
 		}
 	})
 	id := f.webhook(t, r.URL)
-	f.tell(t, 1)
+	f.emit(t, 1)
 	_ = f.Check(ctx) // an error if it was interrupted
 	if got := must(f.store.FindWebhook(t.Context(), id)).Attempts; got != 0 {
 		t.Errorf("%d failed attempts, want none", got)
@@ -382,7 +382,7 @@ func TestStopWhileSending(t *testing.T) {
 	f.wantState(t, id, "enabled", 1)
 }
 
-// marks is a store of marks that can fail.
+// marks is a mark store that can fail.
 type marks struct {
 	noted []petcat.QuotaMark
 	fails bool

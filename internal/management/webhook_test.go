@@ -16,7 +16,7 @@ func (s *service) stageWebhook() {
 	must(s.t, err)
 }
 
-// TestListEvents: a program fetches what is new with the id of the last event that it has.
+// TestListEvents: a program fetches new events with the id of the last event that it has.
 func TestListEvents(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -50,7 +50,7 @@ func TestWebhook(t *testing.T) {
 		URL, State string
 		Types      []string
 		Secret     string
-		Deliveries []struct{ Answer string }
+		Deliveries []struct{ Response string }
 	}
 	made := decode[webhook](t, s.create("/webhooks", `{"url":"https://example.com/hook?t=1","types":["key.banned"]}`))
 	if !strings.HasPrefix(made.Secret, "whsec_") {
@@ -63,11 +63,11 @@ func TestWebhook(t *testing.T) {
 	s.said.Reset()
 	w, err := s.store.FindWebhook(t.Context(), 1)
 	must(t, err)
-	failed := petcat.Delivery{Event: 1, Type: "key.banned", Attempt: 1, At: noon, Status: 500, Answer: "no"}
+	failed := petcat.Delivery{Event: 1, Type: "key.banned", Attempt: 1, At: noon, Status: 500, Response: "no"}
 	_, err = s.store.SaveDelivery(t.Context(), w, w.After(failed), &failed)
 	must(t, err)
 	got := decode[webhook](t, s.get("/webhooks/1"))
-	wantEqual(t, "the answer", "no", got.Deliveries[0].Answer)
+	wantEqual(t, "the response", "no", got.Deliveries[0].Response)
 	wantEqual(t, "the state", "failing", got.State)
 	wantEqual(t, "the list", 1, len(decode[[]webhook](t, s.get("/webhooks"))))
 	s.post("/webhooks/1/test", "")

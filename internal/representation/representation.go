@@ -54,7 +54,7 @@ func Plain(value any) any {
 			return nil
 		}
 		return v.UTC().Format(time.RFC3339)
-	case jsontext.Value: // a Stringer, too
+	case jsontext.Value: // also a Stringer
 		return v
 	case fmt.Stringer:
 		return v.String()
@@ -238,7 +238,7 @@ func Webhook(w petcat.Webhook) Record {
 func Delivery(d petcat.Delivery) Record {
 	return Record{
 		{"event", int64(d.Event)}, {"type", d.Type}, {"attempt", d.Attempt}, {"at", d.At},
-		{"status", OrNull(d.Status)}, {"answer", d.Answer},
+		{"status", OrNull(d.Status)}, {"response", d.Response},
 	}
 }
 
@@ -365,8 +365,8 @@ func AccountUsage(u petcat.AccountUsage) Record {
 	return append(Record{{"account", u.Account}, {"name", u.Name}}, Counts(u.UsageCounts)...)
 }
 
-// Usage returns the record of a usage history, with its total. account is nil for all accounts. parts
-// are the usage by the group of the query, if it has one.
+// Usage returns the record of a usage history, with its total. account is nil for all accounts. parts are
+// the usage by the query's group, if it has one.
 func Usage(account any, q petcat.UsageQuery, h petcat.UsageHistory, parts []petcat.UsagePart) Record {
 	var total petcat.UsageCounts
 	periods, gaps := make([]Record, len(h.Periods)), make([]Record, len(h.Gaps))

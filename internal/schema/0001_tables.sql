@@ -322,8 +322,8 @@ CREATE TABLE deliveries (
 	event_id   INTEGER NOT NULL,
 	type       TEXT NOT NULL,
 	attempt    INTEGER NOT NULL,
-	status     INTEGER NOT NULL, -- 0: no answer
-	answer     TEXT NOT NULL,
+	status     INTEGER NOT NULL, -- 0: no response
+	response   TEXT NOT NULL,
 	PRIMARY KEY (webhook_id, at, event_id)
 ) STRICT, WITHOUT ROWID;
 

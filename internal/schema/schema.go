@@ -6,7 +6,7 @@
 //
 // Migrations only add, so that the version before works with a newer schema. One that alters a
 // table which creates write locks the row of counter first (UPDATE counter SET revision =
-// revision), as creates do; otherwise it deadlocks with those of nodes that are running.
+// revision), as creates do; otherwise it deadlocks with the creates of running nodes.
 package schema
 
 import (

@@ -49,7 +49,7 @@ func (s *Store) EachKeyAccess(ctx context.Context, fn func(petcat.KeyAccess) err
 
 // AccessChangesSince implements [petcat.AccessStore]. It reads the counter first. If no account,
 // key or ban has changed since, that is all, even if categories were created. The other queries
-// may also return later changes: the next call returns them again, so none is missed.
+// may also return later changes: the next call returns them again, so changes are not missed.
 func (s *Store) AccessChangesSince(ctx context.Context, after petcat.Revision) (found petcat.AccessChange, err error) {
 	newest := s.db.NewestRead()
 	c := s.reader(ctx, "read changes of access")

@@ -355,7 +355,7 @@ func (t *Tx) editAccount(by petcat.Actor, id petcat.AccountID, e petcat.AccountE
 			return before, err
 		}
 		d["account"] = id.String()
-		if err := t.tell(petcat.EventPlanChanged, d, nil); err != nil {
+		if err := t.emit(petcat.EventPlanChanged, d, nil); err != nil {
 			return before, err
 		}
 	}

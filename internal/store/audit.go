@@ -12,8 +12,8 @@ import (
 // detail has further fields of an audit entry. It must not contain a secret.
 type detail map[string]any
 
-// log appends an audit entry. It ignores a change without an actor: API callers change their
-// categories without audit entries.
+// log appends an audit entry. It ignores a change without an actor: API clients change their categories
+// without audit entries.
 func (t *Tx) log(by petcat.Actor, action, subject string, d detail) error {
 	if by == "" {
 		return nil

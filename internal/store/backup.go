@@ -88,7 +88,7 @@ func Strip(c Conn, takenAt time.Time, program string) error {
 const countAuditEntries = `SELECT count(*) FROM audit`
 
 // IsEmpty reports whether the database was never changed, except by a server's own bookkeeping and events,
-// such as that of a failed backup.
+// such as a failed backup's.
 func (t *Tx) IsEmpty() (bool, error) {
 	entries, err := queryRow(t, scanNumber, nil, countAuditEntries)
 	return entries == 0 && t.sequences == (Sequences{Event: t.sequences.Event}), err

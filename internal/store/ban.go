@@ -103,7 +103,7 @@ func (t *Tx) saveBan(b petcat.Ban) error {
 	)
 }
 
-// inheritBan gives a new key the last ban of the key that it replaces, so that a rotation neither ends a
+// inheritBan gives a new key the last ban of the key that it replaces, so that a rotation neither lifts a
 // ban nor lowers the level of the next one.
 func (t *Tx) inheritBan(old, successor petcat.KeyID) error {
 	b, err := lastBan(t, old)
@@ -148,7 +148,7 @@ func (s *Store) SaveBan(ctx context.Context, b petcat.Ban) (err error) {
 	}
 	if !b.Shadow {
 		d["key"] = b.Key.String()
-		if err := tx.tell(petcat.EventKeyBanned, d, nil); err != nil {
+		if err := tx.emit(petcat.EventKeyBanned, d, nil); err != nil {
 			return err
 		}
 	}

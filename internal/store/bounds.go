@@ -28,7 +28,7 @@ type growth struct {
 
 // grow adds to what an account stores. It returns a [petcat.Error] with
 // [petcat.CodeStorageLimitReached] if the account cannot store that much. Its limit is zero for an
-// operator. Commands have no bounds.
+// operator. Commands are unbounded.
 func (t *Tx) grow(b *bounds, account petcat.AccountID, limit, added petcat.Storage) error {
 	if b == nil {
 		return nil
@@ -57,7 +57,7 @@ const (
 	selectLastOrder = `SELECT id FROM orders WHERE account_id = $1 ORDER BY id LIMIT 1 OFFSET $2`
 )
 
-// checkRows checks the limit of pets or orders, which are not in memory. It reads before the transaction, so
+// checkRows checks the pet or order limit, which is not in memory. It reads before the transaction, so
 // that other writes do not wait for it.
 func (s *Store) checkRows(
 	ctx context.Context, account petcat.AccountID, limit petcat.Storage, kind, selectLast string,

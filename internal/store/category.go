@@ -89,7 +89,7 @@ func (s *Store) updateCategory(ctx context.Context, u petcat.UpdateCategory) (_ 
 		Category: u.Patch.Apply(before.Category),
 		Account:  before.creator,
 	}
-	if after.Equal(before.Category) { // without a new revision, to keep the ETags of lists
+	if after.Equal(before.Category) { // without a new revision, to keep the lists' ETags
 		return before.Category, tx.Commit()
 	}
 	added := after.Stored().Minus(before.Stored())
@@ -115,7 +115,7 @@ func (s *Store) DeleteCategory(ctx context.Context, d petcat.DeleteCategory) err
 const selectOwnPet = `SELECT id FROM pets WHERE account_id = $1 AND category_id = $2 LIMIT 1`
 
 // checkNotInUse returns an error if an account has pets of a category. Pets of other accounts do not
-// matter: an account must not freeze another one's categories. An operator has no pets.
+// matter: an account must not freeze another one's categories. An operator does not own pets.
 func (t *Tx) checkNotInUse(id petcat.CategoryID, by petcat.AccountID) error {
 	pet, err := queryRow(t, scanNumber, nil, selectOwnPet, by, id)
 	if err != nil {
@@ -275,8 +275,8 @@ func scanCategoryOrigin(row Row) (o petcat.CategoryOrigin, err error) {
 
 const selectCategoryOrigin = `SELECT id, account_id, created_at FROM categories WHERE id = $1`
 
-// CategoryOrigins returns the creators of categories and the times of creation, in the order of
-// ids. It skips ids that do not exist.
+// CategoryOrigins returns categories' creators and creation times, in the order of ids. It skips ids that
+// do not exist.
 func (s *Store) CategoryOrigins(ctx context.Context, ids []petcat.CategoryID) ([]petcat.CategoryOrigin, error) {
 	args := make([][]any, len(ids))
 	for i, id := range ids {

@@ -24,7 +24,7 @@ const (
 		WHERE revision > $1 AND (deleted_at IS NULL OR revision > $2)
 		ORDER BY revision LIMIT $4`
 
-	// selectKept returns the newest revision of a category, and that of a removed deletion.
+	// selectKept returns the newest revisions of a category and of a removed deletion.
 	selectKept = `
 		SELECT
 			coalesce((SELECT max(revision) FROM categories), 0),

@@ -17,11 +17,11 @@ type Scan func(into ...any) error
 // bool, such as [petcat.KeyID].
 type Conn interface {
 	Querier
-	// Exec runs a statement that returns no rows, and returns the number of changed rows.
+	// Exec runs a statement without a result, and returns the number of changed rows.
 	Exec(query string, args ...any) (changed int64, err error)
 	// Run runs a statement whose number of changed rows does not matter. PostgreSQL gets it
 	// with the next Exec or query of the transaction or with its commit, which then returns its
-	// error. So it costs no round trip.
+	// error. So it does not cost a round trip.
 	Run(query string, args ...any) error
 }
 
@@ -142,14 +142,14 @@ func (r reader) Query(row func(Scan) error, query string, args ...any) error {
 // QueryEach implements [Querier]. A read that broke after its first row is not repeated: row must not
 // get a row twice.
 func (r reader) QueryEach(row func(int, Scan) error, query string, args [][]any) error {
-	answered := false
+	found := false
 	var broken error
 	return r.db.Read(r.ctx, r.doing, func(q Querier) error {
-		if answered {
+		if found {
 			return broken
 		}
 		broken = q.QueryEach(func(i int, scan Scan) error {
-			answered = true
+			found = true
 			return row(i, scan)
 		}, query, args)
 		return broken

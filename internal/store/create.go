@@ -14,7 +14,7 @@ type Create struct {
 	// Account is the creator, 0 for the operator By.
 	Account petcat.AccountID
 	By      petcat.Actor
-	// Key is "" if the caller sent no idempotency key.
+	// Key is "" if the client did not send an idempotency key.
 	Key petcat.IdempotencyKey
 	New NewResource
 	// Rejected, if not nil, is the error for a new resource. A replay succeeds nevertheless.
@@ -36,7 +36,7 @@ type NewResource interface {
 	Fingerprint() [sha256.Size]byte
 }
 
-// decided reports whether a create needs no new resource: it is a replay or has failed.
+// decided reports whether a create does not need a new resource: it is a replay or has failed.
 func (c *Create) decided() bool { return c.Replayed || c.Outcome != nil }
 
 // create commits a create in a group.
@@ -72,7 +72,7 @@ func (t *Tx) CreateAll(group []*Create) error {
 		case c.Rejected != nil:
 			c.Outcome = c.Rejected
 			continue
-		case running[k]: // the first caller has disconnected
+		case running[k]: // the first request's client has disconnected
 			c.Outcome = errInProgress()
 			continue
 		}
@@ -89,8 +89,8 @@ type createRows struct {
 	categories, pets, orders, keys [][]any
 }
 
-// newRow assigns an id to a create, and adds its row and that of its key. The outcome of a category
-// for which there is no room is an error.
+// newRow assigns an id to a create, and adds its row and its key's row. A category over the storage limit
+// gets an error.
 func (t *Tx) newRow(c *Create, rows *createRows) error {
 	switch n := c.New.(type) {
 	case petcat.NewCategory:

@@ -138,7 +138,7 @@ func (s *Store) RequestPlan(
 	}
 	r.Value = asked
 	if asked.ID != 0 {
-		return r, tx.Commit() // nothing is written
+		return r, tx.Commit() // without writes
 	}
 	if err := tx.checkCustomerChanges(by.Actor, a.ID); err != nil {
 		return r, err
@@ -169,7 +169,7 @@ func (t *Tx) insertPlanRequest(by petcat.Actor, r *petcat.PlanRequest) error {
 		return err
 	}
 	d["account"] = r.Account.String()
-	return t.tell(petcat.EventPlanRequested, d, nil)
+	return t.emit(petcat.EventPlanRequested, d, nil)
 }
 
 // ApprovePlanRequest implements [petcat.PlanRequestStore].
@@ -230,7 +230,7 @@ func (s *Store) DeclinePlanRequest(
 
 const decidePlanRequest = `UPDATE plan_requests SET state = $1, decided_at = $2, decided_by = $3 WHERE id = $4`
 
-// decide ends a pending plan request.
+// decide approves or declines a pending plan request.
 func (t *Tx) decide(
 	by petcat.Actor, pending petcat.PlanRequest, s petcat.PlanRequestState,
 ) (petcat.PlanRequest, error) {

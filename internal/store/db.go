@@ -7,9 +7,10 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// DB is a database: [github.com/petcat-api/petcat/internal/sqlite.DB] or [github.com/petcat-api/petcat/internal/postgres.DB]. A [Store] has
-// one, and the DB knows no operation of the Store. Its methods, and those of a [Tx], return errors of
-// the domain, whose text for the log names the operation.
+// DB is a database: [github.com/petcat-api/petcat/internal/sqlite.DB] or
+// [github.com/petcat-api/petcat/internal/postgres.DB]. A [Store] has one, and the DB does not depend on
+// the Store's operations. Its methods, and those of a [Tx], return domain errors, whose text for the log
+// contains the operation.
 type DB interface {
 	// Dialect returns what differs between the kinds of databases.
 	Dialect() Dialect
@@ -19,8 +20,8 @@ type DB interface {
 	// before it reads, and then Reached with both revisions: the later one must not be lower.
 	NewestRead() petcat.Revision
 	Reached(r, before petcat.Revision)
-	// Begin begins a transaction that locks the counter row. The caller ends it with Commit or
-	// Rollback, soon and without waiting for anything else: other writes wait for it.
+	// Begin begins a transaction that locks the counter row. The caller must commit or roll it back, soon
+	// and without waiting for anything else: other writes wait for it.
 	Begin(ctx context.Context, w Work) (*Tx, error)
 	// Create commits the creation of a category, a pet or an order, together with other creates.
 	Create(ctx context.Context, c *Create) error
@@ -38,7 +39,7 @@ type Database interface {
 	DB
 	// Check returns an error if the data cannot be read or written now.
 	Check(ctx context.Context) error
-	// Failed is closed if nothing can be written until the program is restarted. Err then
+	// Failed is closed if writes are impossible until the program is restarted. Err then
 	// returns the reason.
 	Failed() <-chan struct{}
 	Err() error
@@ -81,8 +82,8 @@ type Dialect struct {
 	CleanRows int
 }
 
-// Text returns a statement as the database runs it: without FOR UPDATE and SKIP LOCKED if it has no row
-// locks.
+// Text returns a statement as the database runs it: without FOR UPDATE and SKIP LOCKED if it does not
+// have row locks.
 func (d Dialect) Text(query string) string {
 	if d.RowLocks {
 		return query

@@ -45,13 +45,13 @@ const insertEvent = `
 	INSERT INTO events (id, type, at, body, webhook_id, once)
 	VALUES ($1, $2, $3, $4, $5, $6)`
 
-// tell writes an event of the transaction. once, if not nil, is a name that no other event may have.
-func (t *Tx) tell(kind petcat.EventType, data detail, once any) error {
-	return t.tellWebhook(kind, data, once, 0)
+// emit writes an event in the transaction. once, if not nil, is a unique name of the event.
+func (t *Tx) emit(kind petcat.EventType, data detail, once any) error {
+	return t.emitTo(kind, data, once, 0)
 }
 
-// tellWebhook is tell for an event that only one webhook gets; 0: all.
-func (t *Tx) tellWebhook(kind petcat.EventType, data detail, once any, to petcat.WebhookID) error {
+// emitTo is emit for an event that only one webhook gets; 0: all.
+func (t *Tx) emitTo(kind petcat.EventType, data detail, once any, to petcat.WebhookID) error {
 	text, err := json.Marshal(data) // sorts the members
 	if err != nil {
 		return fmt.Errorf("encode the data of %s: %w", kind, err)
@@ -62,11 +62,11 @@ func (t *Tx) tellWebhook(kind petcat.EventType, data detail, once any, to petcat
 
 const countEventsWithName = `SELECT count(*) FROM events WHERE once = $1`
 
-// tellOnce writes an event in a transaction of its own, unless another one has the name.
-func (s *Store) tellOnce(ctx context.Context, kind petcat.EventType, data detail, once string) (err error) {
-	// Usually another node or an earlier run of this one has written it, so this takes no lock.
-	told, err := queryRow(s.reader(ctx, "find an event"), scanNumber, nil, countEventsWithName, once)
-	if err != nil || told != 0 {
+// emitOnce writes an event in its own transaction, unless another event has the name.
+func (s *Store) emitOnce(ctx context.Context, kind petcat.EventType, data detail, once string) (err error) {
+	// Usually another node or an earlier run of this one has written it, so this does not take a lock.
+	written, err := queryRow(s.reader(ctx, "find an event"), scanNumber, nil, countEventsWithName, once)
+	if err != nil || written != 0 {
 		return err
 	}
 	tx, err := s.begin(ctx, Work{Doing: "write an event"})
@@ -74,11 +74,11 @@ func (s *Store) tellOnce(ctx context.Context, kind petcat.EventType, data detail
 		return err
 	}
 	defer tx.End(&err)
-	if told, err = queryRow(tx, scanNumber, nil, countEventsWithName, once); err != nil {
+	if written, err = queryRow(tx, scanNumber, nil, countEventsWithName, once); err != nil {
 		return err
 	}
-	if told == 0 {
-		if err := tx.tell(kind, data, once); err != nil {
+	if written == 0 {
+		if err := tx.emit(kind, data, once); err != nil {
 			return err
 		}
 	}
@@ -99,11 +99,11 @@ func (s *Store) NoteQuotaMark(ctx context.Context, m petcat.QuotaMark) error {
 		"limit":     m.Limit,
 		"resets_at": reset,
 	}
-	return s.tellOnce(ctx, kind, data, fmt.Sprintf("quota %d %s %d", m.Day, m.Account, m.Percent))
+	return s.emitOnce(ctx, kind, data, fmt.Sprintf("quota %d %s %d", m.Day, m.Account, m.Percent))
 }
 
 // selectExpiringKeys selects keys that expire after $1 and at $2 at the latest, if they were created at
-// least $3 before. It leaves out those whose event with the name $4, key and expiry is written.
+// least $3 before. It skips keys whose event with the name $4, key and expiry is written.
 const selectExpiringKeys = `
 	SELECT ` + keyColumns + ` FROM api_keys AS k
 	WHERE k.expires_at > $1 AND k.expires_at <= $2 AND k.revoked_at IS NULL
@@ -111,7 +111,7 @@ const selectExpiringKeys = `
 		AND NOT EXISTS (SELECT 1 FROM events AS e WHERE e.once = $4 || k.id || ' ' || k.expires_at)
 	ORDER BY k.expires_at LIMIT $5`
 
-// expiringKeys is the number of keys of which one transaction tells.
+// expiringKeys is the maximum number of events about expiring keys per transaction.
 const expiringKeys = 100
 
 // NoteExpiringKeys implements [petcat.EventStore].
@@ -119,11 +119,11 @@ func (s *Store) NoteExpiringKeys(ctx context.Context) error {
 	nearer := time.Duration(0)
 	for _, warning := range petcat.KeyWarnings() {
 		for {
-			told, err := s.noteExpiringKeys(ctx, nearer, warning)
+			written, err := s.noteExpiringKeys(ctx, nearer, warning)
 			if err != nil {
 				return err
 			}
-			if told < expiringKeys {
+			if written < expiringKeys {
 				break
 			}
 		}
@@ -132,9 +132,9 @@ func (s *Store) NoteExpiringKeys(ctx context.Context) error {
 	return nil
 }
 
-// noteExpiringKeys tells of some keys whose expiry is closer than a warning and not closer than the next
-// one. It returns their number.
-func (s *Store) noteExpiringKeys(ctx context.Context, nearer, warning time.Duration) (told int, err error) {
+// noteExpiringKeys writes events for some keys whose expiry is closer than a warning but not closer than
+// the next one. It returns their number.
+func (s *Store) noteExpiringKeys(ctx context.Context, nearer, warning time.Duration) (written int, err error) {
 	once := fmt.Sprintf("expiring in %d: ", int64(warning.Hours()))
 	find := func(q Querier, now time.Time) ([]petcat.Key, error) {
 		after, until := now.Add(nearer).UnixMilli(), now.Add(warning).UnixMilli()
@@ -155,7 +155,7 @@ func (s *Store) noteExpiringKeys(ctx context.Context, nearer, warning time.Durat
 	}
 	for _, k := range found {
 		name := fmt.Sprintf("%s%d %d", once, int64(k.ID), k.ExpiresAt.UnixMilli())
-		if err := tx.tell(petcat.EventKeyExpiring, keyEvent(k), name); err != nil {
+		if err := tx.emit(petcat.EventKeyExpiring, keyEvent(k), name); err != nil {
 			return 0, err
 		}
 	}
@@ -175,7 +175,7 @@ func keyEvent(k petcat.Key) detail {
 // categoriesToldName is the name of the shared text with the newest [categoriesTold].
 const categoriesToldName = "categories_told"
 
-// categoriesTold is the last event of changed categories.
+// categoriesTold is the last event about changed categories.
 type categoriesTold struct {
 	Revision int64     `json:"revision"`
 	At       time.Time `json:"at"`
@@ -234,7 +234,7 @@ func (s *Store) NoteCategoryChanges(ctx context.Context, cursor func(petcat.Revi
 		return err
 	}
 	data := detail{"cursor": cursor(petcat.Revision(newest))}
-	if err := tx.tell(petcat.EventCategoriesChanged, data, nil); err != nil {
+	if err := tx.emit(petcat.EventCategoriesChanged, data, nil); err != nil {
 		return err
 	}
 	return tx.Commit()
@@ -243,6 +243,6 @@ func (s *Store) NoteCategoryChanges(ctx context.Context, cursor func(petcat.Revi
 // NoteFailedBackup implements [petcat.EventStore].
 func (s *Store) NoteFailedBackup(ctx context.Context, host string) error {
 	return s.Change(ctx, "write an event of a failed backup", func(tx *Tx) error {
-		return tx.tell(petcat.EventBackupFailed, detail{"host": host}, nil)
+		return tx.emit(petcat.EventBackupFailed, detail{"host": host}, nil)
 	})
 }

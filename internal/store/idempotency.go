@@ -12,7 +12,7 @@ type scopedKey struct {
 
 // claim rejects a create while another one with the same key is in flight in this process. A
 // create on another node waits for the commit instead, and then finds the key in the database.
-// If a caller disconnects, the key is removed while its write still runs.
+// If a client disconnects, the key is removed while its write still runs.
 func (s *Store) claim(k scopedKey) (end func(), err error) {
 	if k.key == "" {
 		return func() {}, nil
@@ -54,7 +54,7 @@ const (
 		VALUES ($1, $2, $3, $4)`
 )
 
-// findReplays finds the earlier requests with the idempotency keys of a group of creates. A key
+// findReplays finds the earlier requests with the idempotency keys of a create group. A key
 // expires when [Store.Clean] deletes it.
 func (t *Tx) findReplays(group []*Create) error {
 	var keyed []*Create

@@ -66,8 +66,8 @@ func createMeta(c Conn, env petcat.Environment, now time.Time) (Meta, error) {
 	return m, err
 }
 
-// A shared text is short, and read by all processes of a deployment. It is not part of the data: it has
-// no revision, and backups exclude it.
+// A shared text is short, and read by all processes of a deployment. It is not part of the data: it lacks
+// a revision, and backups exclude it.
 
 const selectSharedText = `SELECT value FROM meta WHERE name = $1`
 
@@ -109,13 +109,13 @@ func scanLogLevel(row Row) (l logLevel, err error) {
 }
 
 // LogLevel returns the minimum level of log lines that overrides the settings of all nodes, and
-// its expiry, which may be in the past. The expiry is zero if no level was ever set.
+// its expiry, which may be in the past. The expiry is zero if the level was never set.
 func (s *Store) LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error) {
 	l, err := queryRow(s.reader(ctx, "read the log level"), scanLogLevel, nil, selectSharedText, logLevelName)
 	return l.Level, l.Until, err
 }
 
-// logLevelID is stored with an idempotency key, because there is one log level and it has no id.
+// logLevelID is stored with an idempotency key, because there is one log level, without an id.
 const logLevelID = 1
 
 // SetLogLevel overrides the minimum level of log lines of all nodes until a time. A time in the past

@@ -12,7 +12,7 @@ import (
 const (
 	// nodeNoted is the age at which a node renews its row, nodeSilence the age at which the
 	// node counts as stopped, both by the database's clock. If that clock is set back, rows
-	// are from the future. The age is then the difference as well.
+	// are from the future. The age is then the absolute difference.
 	nodeNoted   = 5 * time.Second
 	nodeSilence = 15 * time.Second
 )

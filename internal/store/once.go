@@ -4,11 +4,11 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// authorsAccount is the account of all authors' idempotency keys. The other accounts' keys are those
-// of creates by the API.
+// authorsAccount is the account of all authors' idempotency keys. Keys of other accounts are from API
+// creates.
 const authorsAccount petcat.AccountID = 0
 
-// onceKey returns the key of the author's change. It is unique, because a key has no spaces.
+// onceKey returns the key of the author's change. It is unique, because a key does not contain spaces.
 func onceKey(by petcat.Author) petcat.IdempotencyKey {
 	return petcat.IdempotencyKey(by.Actor) + " " + by.Key
 }

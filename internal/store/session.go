@@ -41,11 +41,11 @@ func (s *Store) CreateLink(
 	if err := tx.log(by.Actor, action, of.String(), nil); err != nil {
 		return r, err
 	}
-	// A link has no id. Its expiry is stored with the idempotency key, because a retry returns it.
+	// Links do not have ids. Its expiry is stored with the idempotency key, because a retry returns it.
 	return petcat.Result[petcat.Link]{Value: made}, tx.commitOnce(by, action, made.ExpiresAt.UnixMilli())
 }
 
-// replaceLinks deletes the links of an operator, or returns an error if there is no such operator.
+// replaceLinks deletes the links of an operator, or returns an error if the operator does not exist.
 func (t *Tx) replaceLinks(of petcat.Subject) error {
 	if _, err := findOperator(t, of.Operator); err != nil {
 		return err
@@ -87,7 +87,7 @@ func scanSubject(row Row) (of petcat.Subject, err error) {
 func (s *Store) SignIn(
 	ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash,
 ) (_ petcat.Session, err error) {
-	// It takes no lock: anybody can send a link, and only a valid one may delay other writes.
+	// It does not take a lock: any client can send a link, and only a valid one may delay other writes.
 	if _, err := s.FindLink(ctx, realm, link); err != nil {
 		return petcat.Session{}, err
 	}
@@ -214,7 +214,7 @@ func (s *Store) SignOutEverywhere(
 			return ended, err
 		}
 	}
-	// Signing out has no resource. Instead of an id, the number of sessions is stored with the
+	// Signing out does not have a resource. Instead of an id, the number of sessions is stored with the
 	// idempotency key, plus 1, because 0 means none.
 	return ended, tx.commitOnce(by, action, ended.Value+1)
 }

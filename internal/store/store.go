@@ -3,7 +3,7 @@
 // and a [Dialect].
 //
 // Each change of the domain's data runs in a transaction that locks the counter row ([Tx]),
-// together with its audit entry. A failed operation changes nothing.
+// together with its audit entry. A failed operation has no effect.
 //
 // Connections, commits, migrations and database errors belong to sqlite and postgres. When the
 // database is unavailable, operations return the error of the DB.
@@ -27,7 +27,7 @@ type Store struct {
 	meta     Meta
 	clock    clock.Clock
 	inFlight sync.Map // of scopedKey: creates in flight in this process
-	// accessChanged is called after each change of an account, a key or a ban.
+	// accessChanged is called after each change to an account, a key or a ban.
 	accessChanged func(context.Context)
 	bounds        *bounds // nil: none
 }
@@ -43,9 +43,8 @@ func New(db DB, c clock.Clock) *Store {
 	}
 }
 
-// OnAccessChange sets a function that is called after each committed change of an account, a
-// key or a ban by this process, before the operation returns. Call it before the store is used
-// concurrently.
+// OnAccessChange sets a function that is called after each change to an account, a key or a ban that this
+// process commits, before the operation returns. Call it before the store is used concurrently.
 func (s *Store) OnAccessChange(fn func(context.Context)) { s.accessChanged = fn }
 
 // Dataset returns the dataset name, which is random and set when the data is created.
@@ -103,7 +102,7 @@ func invalid(format string, args ...any) *petcat.Error {
 	return petcat.Errorf(petcat.CodeInvalidField, format, args...)
 }
 
-// SubmitError translates an error of the write queue into an error of the domain. It returns
+// SubmitError translates an error of the write queue into a domain error. It returns
 // errors of a commit unchanged.
 func SubmitError(err error) error {
 	switch {
@@ -120,7 +119,7 @@ func SubmitError(err error) error {
 	}
 }
 
-// callerError returns a write's error with a message for API callers. The error itself, whose
+// callerError returns a write's error with a message for API clients. The error itself, whose
 // message is for operators, becomes the cause. then is the advice if the outcome of the write
 // is unknown.
 func callerError(err error, then string) error {
@@ -136,7 +135,7 @@ func callerError(err error, then string) error {
 	}
 }
 
-// Unavailable returns the error service_unavailable with a message for API callers.
+// Unavailable returns the error service_unavailable with a message for API clients.
 func Unavailable(message string, cause error) error {
 	return petcat.Errorf(petcat.CodeServiceUnavailable, "%s", message).WithCause(cause)
 }

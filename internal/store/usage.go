@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// recordLostBatches adds a row like that of a killed node, which shows a gap, if the database
+	// recordLostBatches adds a row like a killed node's, which shows a gap, if the database
 	// lacks a batch before $2: it was lost by a failover, or by a restore to an earlier time.
 	recordLostBatches = `
 		INSERT INTO usage_nodes (node, number, seen_at, stopped, killed_at)
@@ -18,7 +18,7 @@ const (
 		WHERE node = $1 AND number + 1 < $2
 		ON CONFLICT (node) DO NOTHING`
 
-	// recordBatch changes no row if the batch was added before.
+	// recordBatch does not change a row if the batch was added before.
 	recordBatch = `
 		INSERT INTO usage_nodes AS n (node, number, seen_at, stopped)
 		VALUES ($1, $2, $3, $4)
@@ -152,8 +152,8 @@ const markKilledNodes = `
 	UPDATE usage_nodes SET killed_at = $1
 	WHERE NOT stopped AND killed_at IS NULL AND seen_at <= $2`
 
-// MarkKilledNodes marks nodes as killed that wrote no batch for the duration silence and did not
-// stop.
+// MarkKilledNodes marks nodes as killed that have not written a batch for the duration silence and did
+// not stop.
 func (s *Store) MarkKilledNodes(ctx context.Context, silence time.Duration) error {
 	now := Now(s.clock)
 	return s.exec(ctx, "mark killed nodes", markKilledNodes, now.UnixMilli(), now.Add(-silence).UnixMilli())

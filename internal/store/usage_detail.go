@@ -18,7 +18,7 @@ const (
 			rejected = u.rejected + excluded.rejected,
 			failed = u.failed + excluded.failed`
 
-	// takeDetailHours deletes at most $2 rows of hours from $3 until before $1, except those of days.
+	// takeDetailHours deletes at most $2 rows of hours from $3 until before $1, except rows of days.
 	takeDetailHours = `
 		DELETE FROM usage_by_key WHERE (hour, account_id, key_id, operation) IN (
 			SELECT hour, account_id, key_id, operation FROM usage_by_key

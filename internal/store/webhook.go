@@ -7,7 +7,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// webhookColumns are the columns that scanWebhook reads. They contain no secret.
+// webhookColumns are the columns that scanWebhook reads. They do not contain the secret.
 const webhookColumns = `
 	id, url, types, created_at, disabled_at, failure, cursor_id, attempts, next_at, overlap_ends`
 
@@ -63,7 +63,7 @@ func (s *Store) FindWebhook(ctx context.Context, id petcat.WebhookID) (petcat.We
 }
 
 const selectDeliveries = `
-	SELECT event_id, type, attempt, at, status, answer FROM deliveries
+	SELECT event_id, type, attempt, at, status, response FROM deliveries
 	WHERE webhook_id = $1
 	ORDER BY at DESC, event_id DESC LIMIT $2`
 
@@ -74,7 +74,7 @@ func scanDelivery(row Row) (d petcat.Delivery, err error) {
 		&d.Attempt,
 		(*moment)(&d.At),
 		&d.Status,
-		&d.Answer,
+		&d.Response,
 	)
 	return d, err
 }
@@ -177,7 +177,7 @@ func webhookProgress(w petcat.Webhook) []any {
 	}
 }
 
-// changedWebhook runs a change of a webhook by an author.
+// changedWebhook runs an author's change to a webhook.
 func (s *Store) changedWebhook(
 	ctx context.Context, by petcat.Author, id petcat.WebhookID, action string,
 	change func(*Tx, petcat.Webhook) (petcat.Webhook, error),
@@ -253,7 +253,7 @@ func (s *Store) TestWebhook(
 		if err := tx.Run(updateWebhook, webhookProgress(w)...); err != nil {
 			return w, err
 		}
-		return w, tx.tellWebhook(petcat.EventWebhookTest, detail{"webhook": int64(id)}, nil, id)
+		return w, tx.emitTo(petcat.EventWebhookTest, detail{"webhook": int64(id)}, nil, id)
 	}
 	return s.changedWebhook(ctx, by, id, "webhook.test", change)
 }
@@ -326,7 +326,7 @@ func (s *Store) WebhookSecrets(ctx context.Context, id petcat.WebhookID) ([]petc
 
 const (
 	insertDelivery = `
-		INSERT INTO deliveries (webhook_id, at, event_id, type, attempt, status, answer)
+		INSERT INTO deliveries (webhook_id, at, event_id, type, attempt, status, response)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT DO NOTHING`
 
@@ -352,7 +352,7 @@ func (s *Store) SaveDelivery(
 		return false, err
 	}
 	if d != nil {
-		err := w.Run(insertDelivery, after.ID, d.At.UnixMilli(), d.Event, d.Type, d.Attempt, d.Status, d.Answer)
+		err := w.Run(insertDelivery, after.ID, d.At.UnixMilli(), d.Event, d.Type, d.Attempt, d.Status, d.Response)
 		if err != nil {
 			return false, err
 		}

@@ -116,7 +116,7 @@ func testAccess(t *testing.T, open Open) {
 	}
 }
 
-// testAccessChanged: OnAccessChange is called before a change of an account, key or ban returns.
+// testAccessChanged: OnAccessChange is called before a change to an account, key or ban returns.
 func testAccessChanged(t *testing.T, open Open) {
 	f := start(t, open)
 	calls := 0

@@ -63,7 +63,7 @@ func testBans(t *testing.T, open Open) {
 	_, err = f.LiftBan(t.Context(), petcat.By(operator), first.ID)
 	wantCode(t, err, petcat.CodeNotFound)
 
-	// Saving the ban again, as after a lost response, keeps it lifted and adds no audit entry.
+	// Saving the ban again, as after a lost response, keeps it lifted and does not add an audit entry.
 	entries := len(f.audit(t))
 	again := last
 	again.LiftedAt, again.LiftedBy = time.Time{}, ""
@@ -78,7 +78,8 @@ func testBans(t *testing.T, open Open) {
 	wantEqual(t, "the next ban", ban(first.ID, 3, false), f.bans(t)[0])
 }
 
-// testInheritedBan: a successor has the last ban of the key that it replaces, and the feed tells the servers.
+// testInheritedBan: a successor has the last ban of the key that it replaces, and the feed notifies the
+// servers.
 func testInheritedBan(t *testing.T, open Open) {
 	f := start(t, open)
 	a := f.account(t, "zoo")

@@ -131,7 +131,7 @@ func testDeletions(t *testing.T, open Open) {
 	wantEqual(t, "the next id", last.ID+1, f.create(t, "Birds", nil).ID)
 }
 
-// testExpected has clients increment a number in a name conditionally: no increment is lost.
+// testExpected has clients increment a number in a name conditionally: increments are not lost.
 func testExpected(t *testing.T, open Open) {
 	const clients, each = 8, 10
 	f := start(t, open)
@@ -154,7 +154,7 @@ func testExpected(t *testing.T, open Open) {
 				case "":
 					seen, done = changed, done+1
 				case petcat.CodePreconditionFailed:
-					read := petcat.UpdateCategory{ID: c.ID, Account: 1} // changes nothing
+					read := petcat.UpdateCategory{ID: c.ID, Account: 1} // an empty patch
 					seen, err = f.UpdateCategory(t.Context(), read)
 					if err != nil {
 						t.Error(err)
@@ -244,8 +244,7 @@ func testFeedOfChanges(t *testing.T, open Open) {
 	wantEqual(t, "from the beginning", want, since(t, reader, 0))
 }
 
-// testOperatorChanges: operators' changes of categories are in the audit log, accounts' changes are
-// not.
+// testOperatorChanges: operators' category changes are in the audit log, accounts' changes are not.
 func testOperatorChanges(t *testing.T, open Open) {
 	f := start(t, open)
 	zoo := f.account(t, "zoo")
@@ -271,7 +270,7 @@ func testOperatorChanges(t *testing.T, open Open) {
 		Account:   zoo.ID,
 		CreatedAt: f.now(),
 	}, must(f.FindCategory(t.Context(), theirs.Category.ID)))
-	for range 2 { // the second time changes nothing
+	for range 2 { // the second time has no effect
 		must(f.UpdateCategory(t.Context(), petcat.UpdateCategory{
 			ID:    theirs.Category.ID,
 			By:    ada,

@@ -95,7 +95,7 @@ func testLastStates(t *testing.T, open Open) {
 	wantCode(t, err, petcat.CodeCursorExpired)
 }
 
-// testCopies: eight writers use two nodes. One copy reads all the time, and misses nothing. Another
+// testCopies: eight writers use two nodes. One copy reads all the time, and does not miss a change. Another
 // one equals the list after each of its reads, during which the writers pause.
 func testCopies(t *testing.T, open Open) {
 	const writers, each = 8, 12

@@ -135,7 +135,7 @@ func testBadCreates(t *testing.T, open Open) {
 	wantEqual(t, "the next pet", 5, f.pet(t, "Daisy", dogs).ID)
 }
 
-// testKeyTwiceInGroup: if a caller disconnects and retries at once, both creates may be in one group.
+// testKeyTwiceInGroup: if a client disconnects and retries at once, both creates may be in one group.
 func testKeyTwiceInGroup(t *testing.T, open Open) {
 	f := start(t, open)
 	f.stock(t, 1)

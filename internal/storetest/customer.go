@@ -106,7 +106,7 @@ func testApprovedStorage(t *testing.T, open Open) {
 }
 
 // testCustomerChanges: a customer makes a limited number of changes in a day. Revoking keys is always
-// possible, and operators have no limit.
+// possible, and operators are not limited.
 func testCustomerChanges(t *testing.T, open Open) {
 	f := start(t, open)
 	account := f.account(t, "zoo").ID
@@ -124,7 +124,7 @@ func testCustomerChanges(t *testing.T, open Open) {
 		must(0, edit(customer, "a"))
 	}
 	entries := len(f.auditLines(t))
-	must(0, edit(customer, "a")) // changes nothing
+	must(0, edit(customer, "a")) // has no effect
 	wantEqual(t, "entries of an edit that changes nothing", entries, len(f.auditLines(t)))
 	must(0, edit(customer, "b"))
 

@@ -97,7 +97,7 @@ func testNotedEvents(t *testing.T, open Open) {
 	}, f.eventLines(t))
 }
 
-// testExpiringKeys: operators are told 14, 3 and 1 days before a key expires, not of a key that was
+// testExpiringKeys: operators are notified 14, 3 and 1 days before a key expires, not of a key that was
 // created later than that, and again for another expiry.
 func testExpiringKeys(t *testing.T, open Open) {
 	const day = 24 * time.Hour
@@ -145,7 +145,7 @@ func testExpiringKeys(t *testing.T, open Open) {
 		lines[len(lines)-1])
 }
 
-// testCategoryEvents: changes of categories are told at most once a minute, and only if there are any.
+// testCategoryEvents: category changes are reported at most once per minute, and only if there are any.
 func testCategoryEvents(t *testing.T, open Open) {
 	f := start(t, open)
 	other := f.another(t)

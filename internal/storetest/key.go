@@ -135,7 +135,7 @@ func testKeys(t *testing.T, open Open) {
 		f.change(t, 1, petcat.RevokeKey) // counts because it is from today
 		_, err := create(200)
 		wantCode(t, err, petcat.CodeInvalidField)
-		f.key(t, a.ID, 201) // operators have no limit
+		f.key(t, a.ID, 201) // operators are not limited
 		f.clock.Advance(24 * time.Hour)
 		f.change(t, 2, petcat.RevokeKey)
 		must(create(202))

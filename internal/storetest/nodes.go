@@ -59,7 +59,7 @@ func testFeed(t *testing.T, open Open) {
 	both := since(t, reader, 0)
 	wantEqual(t, "both", categories(t, writer), both)
 	wantEqual(t, "after the first", both[1:], since(t, reader, both[0].Revision))
-	// Changes of accounts and keys have revisions, but are not in the feed.
+	// Account and key changes have revisions, but are not in the feed.
 	f := &fixture{Store: writer, clock: clocktest.NewManual(noon)}
 	f.account(t, "zoo")
 	if got := since(t, reader, both[1].Revision); len(got) != 0 {

@@ -309,7 +309,7 @@ func manageds() map[string]managed {
 		"sign out everywhere": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
 			r, err := s.SignOutEverywhere(t.Context(), by, petcat.Subject{Operator: "cleo"})
-			return nil, r.Replayed, err // a retry ends no session
+			return nil, r.Replayed, err // a retry does not end sessions
 		},
 		"drain node": func(t *testing.T, s *store.Store, by petcat.Author) (any, bool, error) {
 			t.Helper()
@@ -356,9 +356,9 @@ func manageds() map[string]managed {
 	}
 }
 
-// testManagedOnceAll: a change is made only with its audit entry. With an idempotency key it is made once. A
-// retry returns the resource and writes nothing, another request with the key is an error, and another actor
-// may use the same key.
+// testManagedOnceAll: a change is made only with its audit entry. With an idempotency key it is made
+// once. A retry returns the resource without a write, another request with the key is an error, and
+// another actor may use the same key.
 func testManagedOnceAll(t *testing.T, open Open) {
 	for name, change := range manageds() {
 		t.Run(name, func(t *testing.T) {

@@ -106,7 +106,7 @@ func testPetsOfOthers(t *testing.T, open Open) {
 			New:     newPet(t, "Rex", category),
 		}))
 		want = append(want, rex.Pet)
-		if by == 0 { // the creator's own pet, too
+		if by == 0 { // also the creator's own pet
 			want = append(want, f.pet(t, "Max", category))
 		}
 		if err := f.DeleteCategory(t.Context(), petcat.DeleteCategory{ID: category, Account: by}); err != nil {
@@ -122,8 +122,8 @@ func testPetsOfOthers(t *testing.T, open Open) {
 	wantEqual(t, "the pets of the second category", want[1:], f.pets(t, petcat.PetQuery{Category: 2, Limit: 10}))
 }
 
-// testPetDeletions: only the creator of a pet and operators may delete it. Orders keep its id, which
-// no other pet gets.
+// testPetDeletions: only the creator of a pet and operators may delete it. Orders keep its id, which is
+// not reused.
 func testPetDeletions(t *testing.T, open Open) {
 	f := start(t, open)
 	category := f.create(t, "Dogs", nil).ID

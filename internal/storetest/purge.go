@@ -75,8 +75,8 @@ func (f *fixture) purge(t *testing.T, by petcat.Author, account petcat.AccountID
 	return must(f.PurgeAccount(t.Context(), by, account))
 }
 
-// testPurge: what an account created is deleted, also in other accounts' categories and after it was
-// closed. What others created stays.
+// testPurge: an account's categories, pets and orders are deleted, also in other accounts' categories and
+// after it was closed. What others created stays.
 func testPurge(t *testing.T, open Open) {
 	f := start(t, open)
 	for _, name := range []string{"rubbish", "acme"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// testRolledBack: operations that fail after they have written leave no traces, even in a group
+// testRolledBack: operations that fail after writes leave no traces, even in a group
 // with successful operations.
 func testRolledBack(t *testing.T, open Open) {
 	for name, rejection := range map[string]error{

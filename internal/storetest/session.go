@@ -191,7 +191,7 @@ func testIdleSessions(f signInFixture) {
 	f.wantSession(token(2), petcat.CodeNotFound)
 }
 
-// testUsedSessions: an operator's session ends after a week, a customer's after 90 days.
+// testUsedSessions: an operator's session expires after a week, a customer's after 90 days.
 func testUsedSessions(f signInFixture) {
 	life, idle := petcat.SessionLife, petcat.SessionIdle
 	if f.of.Realm() == petcat.AccountRealm {
@@ -228,7 +228,7 @@ func testSignOut(f signInFixture) {
 	wantEqual(f.t, "ended sessions of nobody", int64(0), ended)
 	wantEqual(f.t, "new audit entries", 0, len(f.auditLines(f.t))-len(lines))
 
-	// A retry ends no session that was started since.
+	// A retry does not end sessions that were started since.
 	by := petcat.Author{Actor: f.of.Actor(), Key: "k", Request: "sign out"}
 	f.signIn(4)
 	ended = must(f.SignOutEverywhere(f.t.Context(), by, f.of)).Value

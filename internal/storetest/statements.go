@@ -23,13 +23,13 @@ type Statement struct {
 // sql matches the beginning of a statement, but not one that ends before the name of a table.
 var sql = regexp.MustCompile(`^\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s+\S`)
 
-// Statements returns all statements of package store. The test must be in a folder beside it.
+// Statements returns all statements of package store. The test must be in a folder next to it.
 func Statements(t testing.TB) (all []Statement) {
 	t.Helper()
 	set := gotoken.NewFileSet()
 	files := parseStore(t, set)
 	info := types.Info{Types: make(map[ast.Expr]types.TypeAndValue)}
-	// The constants depend on no other package, so errors about those do not matter.
+	// The constants do not depend on other packages, so errors about those do not matter.
 	config := types.Config{Importer: noImports{}, Error: func(error) {}}
 	_, _ = config.Check("store", set, files, &info)
 	for _, file := range files {

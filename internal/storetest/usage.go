@@ -390,7 +390,7 @@ func testKilledNodes(t *testing.T, open Open) {
 	wantEqual(t, "gaps after the pause", 0, len(f.usage(t, f.Store, query).Gaps))
 }
 
-// testLostBatches: a failover loses the second of four batches. The history has the others, and a
+// testLostBatches: a failover loses the second of four batches. The history has the other batches, and a
 // gap between the first and the third, which remains when the node stops.
 func testLostBatches(t *testing.T, open Open) {
 	f := start(t, open)

@@ -17,13 +17,13 @@ type Watch struct {
 	explain Explain
 
 	mu   sync.Mutex
-	seen map[string][]string // by statement: what it scans
+	seen map[string][]string // scanned tables by statement
 }
 
 // Explain returns the tables, their aliases or the indexes that a statement reads completely.
 type Explain func(q store.Querier, query string, args []any) (scanned []string, err error)
 
-// NewWatch returns a Watch that has seen nothing.
+// NewWatch returns an empty Watch.
 func NewWatch(explain Explain) *Watch {
 	return &Watch{explain: explain, seen: make(map[string][]string)}
 }

@@ -96,7 +96,7 @@ func testDeliveries(t *testing.T, open Open) {
 		wantEqual(t, "the webhook", w, must(f.FindWebhook(t.Context(), w.ID)))
 		return saved
 	}
-	wantEqual(t, "saved", true, save(petcat.Delivery{Event: 1, Type: "key.created", Attempt: 1, Status: 500, Answer: "no"}))
+	wantEqual(t, "saved", true, save(petcat.Delivery{Event: 1, Type: "key.created", Attempt: 1, Status: 500, Response: "no"}))
 	wantEqual(t, "the state", "failing", w.State())
 	enabled := must(f.ChangeWebhook(t.Context(), by, w.ID, petcat.EnableWebhook)).Value
 	stale := w
