@@ -32,7 +32,7 @@ const (
 	usageHistoryPath = "/usage/history"
 )
 
-// Response is an HTTP response, without its body.
+// Response is an HTTP response without its body.
 type Response struct {
 	Status    int
 	Header    http.Header
@@ -83,10 +83,10 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any, optio
 func (r *call) decode(status int, out any) error {
 	switch {
 	case out != nil:
-		return decode(r.answer, out)
+		return decode(r.response, out)
 	case status == http.StatusNoContent:
 		return nil
-	case r.method == http.MethodDelete, !json.Valid(r.answer):
+	case r.method == http.MethodDelete, !json.Valid(r.response):
 		return errors.New("it is not the response to a " + r.method)
 	}
 	return nil
@@ -113,7 +113,7 @@ type call struct {
 
 	method, path, url string
 	body              []byte // nil: none
-	answer            []byte // the body of the successful response
+	response          []byte // the body of the successful response
 	// unknownSince is when the first request was sent whose outcome is unknown; zero if there
 	// is none.
 	unknownSince time.Time
@@ -146,7 +146,7 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 		}
 		deadline, hasDeadline := ctx.Deadline()
 		retries := r.retries
-		if lost := (*ConnectionError)(nil); !r.answered.Load() && errors.As(err, &lost) && !lost.sent {
+		if lost := (*ConnectionError)(nil); !r.responded.Load() && errors.As(err, &lost) && !lost.sent {
 			retries = min(retries, firstConnections)
 		}
 		tooLong := retryAfter > r.maxWait || hasDeadline && !now().Add(wait).Before(deadline)
@@ -164,8 +164,8 @@ func (r *call) do(ctx context.Context) (*Response, error) {
 	}
 }
 
-// firstConnections is how often a failed connection is retried while the service has never
-// responded, which takes at most 1.5 s: the URL may be wrong.
+// firstConnections is the maximum number of retries of a failed connection while the service has never
+// responded, which take at most 1.5 s: the URL may be wrong.
 const firstConnections = 2
 
 // isDeleted reports whether a response is the service's for a missing resource. A 404 without
@@ -177,7 +177,7 @@ func isDeleted(err error) bool {
 
 func (r *call) unknown() bool { return !r.unknownSince.IsZero() }
 
-// keyLife is how long a create is retried with its idempotency key. The service keeps a key
+// keyLife is the maximum time that a create is retried with its idempotency key. The service keeps a key
 // for 24 hours; after that, the request would create a second category.
 const keyLife = 23 * time.Hour
 
@@ -201,7 +201,7 @@ func (r *call) enter(ctx context.Context) (*pass, error) {
 	})
 }
 
-// failed returns the error of a call that ended because of why. last is the error of its last
+// failed returns the error of a call that stopped because of why. last is the error of its last
 // request before that, or nil.
 func (r *call) failed(why, last error) error {
 	if asError(why).Status == http.StatusTooManyRequests && asError(last).Status == http.StatusTooManyRequests {
@@ -232,23 +232,23 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 		if e := (*url.Error)(nil); errors.As(err, &e) {
 			err = e.Err // without the URL
 		}
-		// A transport that reports no connections may have sent it.
+		// A transport that does not report connections may have sent it.
 		sent := connected.Load() || !asked.Load()
 		if !sent && ctx.Err() == nil {
 			err = fmt.Errorf("cannot connect to %s: %w", address(r.base), err)
 		}
 		return nil, &ConnectionError{Err: err, sent: sent}
 	}
-	answer, err := r.http.Do(req)
+	response, err := r.http.Do(req)
 	if err != nil {
 		pass.done(Limits{}, nil)
 		return lost(err)
 	}
-	defer func() { _ = answer.Body.Close() }() // the body was already read
-	r.answered.Store(true)
-	h := answer.Header
+	defer func() { _ = response.Body.Close() }() // the body was already read
+	r.responded.Store(true)
+	h := response.Header
 	res := &Response{
-		Status:    answer.StatusCode,
+		Status:    response.StatusCode,
 		Header:    h,
 		RequestID: h.Get("X-Request-Id"),
 		ETag:      h.Get("ETag"),
@@ -259,26 +259,26 @@ func (r *call) send(ctx context.Context, pass *pass) (*Response, error) {
 	var failure *Error
 	unchanged := res.Status == http.StatusNotModified && r.header.Get(headerIfNoneMatch) != ""
 	if res.Status >= http.StatusMultipleChoices && !unchanged {
-		failure = readError(answer, res, r.path)
+		failure = readError(response, res, r.path)
 	}
 	r.learn(res, failure, pass)
 	if failure != nil {
 		return res, failure
 	}
-	r.answer, err = io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
+	r.response, err = io.ReadAll(io.LimitReader(response.Body, maxBody+1))
 	if err != nil {
 		return lost(fmt.Errorf("read the response: %w", err))
 	}
-	if len(r.answer) > maxBody {
+	if len(r.response) > maxBody {
 		return lost(errTooLong)
 	}
 	return res, nil
 }
 
-// learn keeps the limits of a response, and tells the gate how it went.
+// learn keeps the limits of a response, and reports the result to the gate.
 func (r *call) learn(res *Response, failure *Error, pass *pass) {
 	var rejected *Error
-	changes := failure != nil && failure.Code == CodeTooManyChanges // other requests go on
+	changes := failure != nil && failure.Code == CodeTooManyChanges // other requests continue
 	if res.Status == http.StatusTooManyRequests && !changes {
 		rejected = failure
 	}
@@ -362,7 +362,7 @@ func (r *call) mayRetry(err error) bool {
 		return safe && errors.As(err, &lost) &&
 			!errors.As(err, &untrusted) && !errors.Is(err, http.ErrSchemeMismatch) && !errors.Is(err, errTooLong)
 	case http.StatusTooManyRequests, http.StatusRequestTimeout: // it was not carried out
-		// A retry would send the same wrong key, or come a day later.
+		// A retry would send the same wrong key, or be a day late.
 		return e.Code != CodeTooManyFailedAttempts && e.Code != CodeTooManyChanges
 	case http.StatusInternalServerError,
 		http.StatusBadGateway,
@@ -377,8 +377,8 @@ func (r *call) mayRetry(err error) bool {
 	}
 }
 
-// outcomeUnknown reports whether a request that ended in an error may have been carried out;
-// docs/retries.md lists the responses that leave it open.
+// outcomeUnknown reports whether a failed request may have been carried out; docs/retries.md lists the
+// responses for which that is unknown.
 func outcomeUnknown(err error) bool {
 	e, lost := asError(err), (*ConnectionError)(nil)
 	return e.Status >= http.StatusInternalServerError ||

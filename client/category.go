@@ -33,7 +33,7 @@ type CategoryChange struct {
 // Ptr returns a pointer to a value, for [CategoryChange].
 func Ptr[T any](v T) *T { return &v }
 
-// Categories are the operations on categories, of which all accounts share one list.
+// Categories are the operations on categories. All accounts share one list.
 type Categories struct{ client *Client }
 
 const categoriesPath = "/categories"

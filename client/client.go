@@ -44,7 +44,7 @@ import (
 	"time"
 )
 
-// Version is the version of this package. The User-Agent of each request names it.
+// Version is the version of this package. Each request's User-Agent contains it.
 const Version = "1.0.0"
 
 // apiVersion begins the path of every request.
@@ -65,17 +65,17 @@ type Client struct {
 	Key        *Key
 
 	base *url.URL // ends in apiVersion
-	// authorize sets the key. No field contains the key, so that no printed Client shows it.
+	// authorize sets the key. Fields do not contain the key, so that a printed Client does not show it.
 	authorize func(http.Header)
 	settings  settings // of a call without options
 	gate      gate
 	limits    atomic.Pointer[Limits] // nil before the first response
-	answered  atomic.Bool            // by the service, or by a proxy
+	responded atomic.Bool            // by the service, or by a proxy
 }
 
 // New returns a Client for the service at a URL, such as https://petcat.example.com/v1, and
 // a key. The /v1 is optional. An empty URL is read from the environment variable PETCAT_URL,
-// and an empty key from PETCAT_API_KEY. The options apply to all calls. New sends no request.
+// and an empty key from PETCAT_API_KEY. The options apply to all calls. New does not send a request.
 // Its errors never contain the key.
 func New(serviceURL, key string, options ...Option) (*Client, error) {
 	if serviceURL == "" {
@@ -138,7 +138,7 @@ func checkKey(key string) error {
 }
 
 // Limits returns the account's limits in the last response, or the zero value before the
-// first response. It sends no request; [Client.Usage] does.
+// first response. It does not send a request; [Client.Usage] does.
 func (c *Client) Limits() Limits {
 	if l := c.limits.Load(); l != nil {
 		return *l
@@ -148,7 +148,7 @@ func (c *Client) Limits() Limits {
 
 // settings are the values of the options.
 type settings struct {
-	http      *http.Client // follows no redirects
+	http      *http.Client // does not follow redirects
 	logger    *slog.Logger // nil: none
 	product   string       // a space and the calling program, or ""
 	retries   int
@@ -184,15 +184,15 @@ func WithHTTPClient(h *http.Client) Option {
 	return func(s *settings) { s.http = &own }
 }
 
-// WithRetries sets how often a call retries its request at most; 0 disables retries. The
+// WithRetries sets the maximum number of retries of a call; 0 disables retries. The
 // default is 8, enough for an outage of 45 seconds.
 func WithRetries(n int) Option {
 	return func(s *settings) { s.retries = n }
 }
 
-// WithMaxWait sets how long a call waits at most for the end of a window or a ban. If the
+// WithMaxWait sets the maximum time that a call waits for a window to reset or a ban to end. If the
 // wait would be longer, the call returns the reason at once. The default is 2 minutes: enough
-// for the next minute, not for the next day. The deadline of the context applies, too. It does
+// for the next minute, not for the next day. The context's deadline also applies. It does
 // not limit the wait behind earlier calls: after a 429, up to a minute for each.
 func WithMaxWait(d time.Duration) Option {
 	return func(s *settings) { s.maxWait = d }
@@ -233,8 +233,8 @@ func WithHeader(name, value string) Option {
 func WithIdempotencyKey(key string) Option { return withContent(headerIdempotencyKey, key) }
 
 // WithIfMatch makes an update or a delete conditional: it fails with [CodePreconditionFailed]
-// unless the category has this ETag, which Create, Get and Update return. An empty ETag is an
-// error, because it would mean no condition.
+// unless the category has this ETag, which Create, Get and Update return. An empty ETag is an error,
+// because the request would be unconditional.
 func WithIfMatch(etag string) Option { return withContent(headerIfMatch, etag) }
 
 const (

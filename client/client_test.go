@@ -23,7 +23,7 @@ import (
 	petcat "github.com/petcat-api/petcat/client"
 )
 
-// TestNew: a bad URL or key returns an error that names the remedy.
+// TestNew: a bad URL or key returns an error with the remedy.
 func TestNew(t *testing.T) {
 	for _, c := range []struct{ name, url, key, environment, fails string }{
 		{name: "from the environment", environment: validKey},

@@ -59,7 +59,7 @@ const (
 func (c Code) Error() string { return string(c) }
 
 // ErrOutcomeUnknown is in the error of a create, update or delete that the service may have
-// carried out. Test for it with [errors.Is]. An error without it means that nothing changed.
+// carried out. Test for it with [errors.Is]. An error without it means that the request had no effect.
 var ErrOutcomeUnknown = errors.New("it may have been carried out")
 
 // Error is an error response. A request without a response returns a [ConnectionError].
@@ -68,16 +68,17 @@ type Error struct {
 	Status int
 	// Code is "" if the response is not the service's, but a proxy's, for example.
 	Code Code
-	// Message says, for people, what is wrong and what to do.
+	// Message describes the problem and the remedy, for people.
 	Message string
-	// Field is the member or parameter that is wrong, such as "name"; "" if the service names none.
+	// Field is the member or parameter that is wrong, such as "name"; "" if the response does not specify
+	// one.
 	Field string
 	// RequestID identifies the request. Quote it to the operator of the service.
 	RequestID string
-	// RetryAfter is how long to wait before the next request; 0 if the response does not say.
+	// RetryAfter is how long to wait before the next request; 0 if the response does not specify it.
 	RetryAfter time.Duration
-	// NotSent is true if the Client rejected the call itself, because the service would have
-	// rejected it as well.
+	// NotSent is true if the Client rejected the call itself, because the service would also have
+	// rejected it.
 	NotSent bool
 }
 
@@ -125,12 +126,12 @@ func (e *ConnectionError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// maxErrorBody is how much of an error's body is read, in bytes. The service sends a few
+// maxErrorBody is the maximum number of bytes that are read of an error's body. The service sends a few
 // hundred.
 const maxErrorBody = 64 << 10
 
 // readError reads an error response to a request with a path below /v1.
-func readError(answer *http.Response, res *Response, path string) *Error {
+func readError(response *http.Response, res *Response, path string) *Error {
 	e := &Error{
 		Status: res.Status, Field: res.Header.Get("X-Error-Field"),
 		RequestID: res.RequestID, RetryAfter: retryAfter(res.Header),
@@ -149,7 +150,7 @@ func readError(answer *http.Response, res *Response, path string) *Error {
 	}
 	// A body that is not the service's leaves only the status, or one line of text, such as
 	// that the server expects https.
-	data, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody))
+	data, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	line := strings.TrimSpace(string(data))
 	switch err := json.Unmarshal(data, &body); {
 	case err == nil:

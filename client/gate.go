@@ -15,7 +15,7 @@ const (
 	// response to a first request. The service counts early retries from 2 s after the
 	// first rejection, so the client learns of a rejection before that.
 	trust = time.Second
-	// A window ends at the same time for all clients, so each sends again after a random
+	// A window resets at the same time for all clients, so each sends again after a random
 	// delay: up to a second after a minute, a minute after a day, and one, two, four
 	// seconds and so on after consecutive 429s.
 	firstSpread = time.Second
@@ -31,11 +31,11 @@ type gate struct {
 	queue []*waiter   // first in, first out; guarded by mu, like all fields below
 	timer *time.Timer // calls allow
 
-	opens  time.Time // no request is allowed earlier
+	opens  time.Time // requests are blocked before
 	closed *Error    // the reason, if the service rejects requests; nil if they are only spread
 
-	// remaining is how many requests the service would allow, of which inFlight are on their
-	// way. It is unknown after validUntil.
+	// remaining is the number of requests that the service would allow; inFlight of them are already
+	// sent. It is unknown after validUntil.
 	remaining, inFlight int64
 	validUntil          time.Time
 
@@ -106,7 +106,7 @@ func (g *gate) enter(ctx context.Context, maxWait time.Duration, report func(tim
 	}
 }
 
-// wait returns how long no request is allowed, and why.
+// wait returns how long requests are blocked, and why.
 func (g *gate) wait() (time.Duration, *Error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,7 +169,7 @@ func (g *gate) allowIn(delay time.Duration) {
 	})
 }
 
-// close allows no requests for a time, and fails the waiters that cannot wait that long. The
+// close blocks requests for a duration, and fails the waiters that cannot wait that long. The
 // caller holds mu.
 func (g *gate) close(reason *Error, until time.Time) {
 	g.closed, g.opens, g.validUntil = reason, until, time.Time{}
@@ -212,8 +212,8 @@ func (p *pass) done(l Limits, rejected *Error) {
 		if g.inFlight == 0 {
 			g.validUntil = time.Time{} // the service may have been restarted, with new counts
 		}
-	// Of the responses to concurrent requests, the lowest counts: any of them may be the last
-	// that the service allowed.
+	// The lowest of several concurrent responses counts: any of them may be the last that the service
+	// allowed.
 	case newer || g.closed == nil && l.Remaining < g.remaining:
 		g.update(l, newer)
 	}
@@ -259,8 +259,8 @@ func (g *gate) update(l Limits, newer bool) {
 	}
 }
 
-// exhausted returns the error that the service responds with until the end of an exhausted
-// window, and the maximum delay after that end.
+// exhausted returns the service's error until an exhausted window resets, and the maximum delay after
+// that.
 func exhausted(l Limits) (reason *Error, spread time.Duration) {
 	code, window, spread := CodeRateLimitExceeded, "minute", firstSpread
 	if l.day {

@@ -18,9 +18,9 @@ import (
 )
 
 // TestGateRandom runs random numbers of clients and goroutines on one account, with other
-// clients, a slow service, lost responses and 503s. Each create must be carried out once, and no
-// client may send a request before Retry-After has passed: so no key is banned for early retries.
-// The seed determines the load, the quota and the order of the faults, but not the client's jitter.
+// clients, a slow service, lost responses and 503s. Each create must be carried out once, and clients
+// must not send a request before Retry-After, so that keys are never banned for early retries. The seed
+// determines the load, the quota and the order of the faults, but not the client's jitter.
 func TestGateRandom(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) { playRandom(t, seed) })

@@ -40,8 +40,8 @@ func wantEachOnce(t *testing.T, s *service, n int) {
 	}
 }
 
-// TestGateAlone: a client that is alone on its account gets no 429, and takes no longer than
-// the quotas require.
+// TestGateAlone: the only client of an account does not get 429, and takes no longer than the quotas
+// require.
 func TestGateAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 500
@@ -96,7 +96,7 @@ func TestGateDelaysAllCalls(t *testing.T) {
 	})
 }
 
-// TestGateLongWaits: a call that would wait too long fails at once, and sends nothing.
+// TestGateLongWaits: a call that would wait too long fails at once, without a request.
 func TestGateLongWaits(t *testing.T) {
 	minute, day := func(s *service) { s.use(60) }, func(s *service) { s.use(1000) }
 	ban := func(s *service) { s.ban(time.Hour) }

@@ -33,7 +33,7 @@ type ChangePage struct {
 
 // ChangeOptions control how changes are read.
 type ChangeOptions struct {
-	// Bookmark is the one of the last page that you have; "" means none.
+	// Bookmark is the bookmark of your last page; "" means none.
 	Bookmark string
 	// Limit is the page size, 1 to 1,000; 0 means 1,000.
 	Limit int
@@ -115,7 +115,7 @@ func (m *Mirror) Categories() map[int64]Category { return m.current.Load().byID 
 
 // Refresh brings the copy up to date, and reports whether it has changed. It takes one request, and one
 // more for each 1,000 changes. If the bookmark has expired, it reads all categories again. After an
-// error, the copy is as before.
+// error, the copy is unchanged.
 func (m *Mirror) Refresh(ctx context.Context, options ...Option) (changed bool, err error) {
 	m.refreshing.Lock()
 	defer m.refreshing.Unlock()
@@ -153,8 +153,8 @@ func (m *Mirror) follow(ctx context.Context, from *mirrored, options []Option) (
 	return after, nil
 }
 
-// Save writes the copy and its bookmark as one JSON document, for Load of a later process. The
-// clients for other languages have the same format.
+// Save writes the copy and its bookmark as one JSON document, for Load of a later process. The clients
+// for other languages use the same format.
 func (m *Mirror) Save(w io.Writer) error {
 	now := m.current.Load()
 	byID := func(a, b Category) int { return cmp.Compare(a.ID, b.ID) }
@@ -168,7 +168,7 @@ func (m *Mirror) Save(w io.Writer) error {
 	return err
 }
 
-// Load replaces the copy by one that Save has written. After an error, the copy is as before.
+// Load replaces the copy with one that Save has written. After an error, the copy is unchanged.
 func (m *Mirror) Load(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	if err != nil {

@@ -21,8 +21,8 @@ type NewPet struct {
 	CategoryID int64  `json:"category_id"`
 }
 
-// Pets are the operations on pets, of which all accounts share one list. They are
-// experimental: the service may change or remove them at any time.
+// Pets are the operations on pets. All accounts share one list. They are experimental: the service may
+// change or remove them at any time.
 type Pets struct{ client *Client }
 
 const petsPath = "/pets"

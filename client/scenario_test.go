@@ -55,7 +55,7 @@ type (
 			Headers                  map[string]*string
 			After                    []float64
 		}
-		Answer struct {
+		Response struct {
 			Status  int
 			Headers map[string]string
 			Body    json.RawMessage
@@ -136,12 +136,12 @@ func TestScenarios(t *testing.T) {
 			if row.Only != nil && !slices.Contains(row.Only, name) {
 				continue
 			}
-			s := scenario{Name: fmt.Sprint(row.Fault, row.Answer.Status, " ", name)}
+			s := scenario{Name: fmt.Sprint(row.Fault, row.Response.Status, " ", name)}
 			s.Script, s.Calls = []exchange{row.exchange}, []action{operation.action}
 			if slices.Contains(row.Repeated, name) {
 				var second exchange
 				second.Want.After = row.After
-				must(t, json.Unmarshal(operation.Success, &second.Answer))
+				must(t, json.Unmarshal(operation.Success, &second.Response))
 				s.Script = append(s.Script, second)
 			} else {
 				s.Calls[0].Error = &failureWanted{}
@@ -529,8 +529,8 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	trace.GotConn(httptrace.GotConnInfo{})
 	time.Sleep(seconds(s.scenario.Latency))
-	res := &http.Response{StatusCode: x.Answer.Status, Header: http.Header{}, Request: r}
-	res.Body = io.NopCloser(strings.NewReader(x.Answer.Text))
+	res := &http.Response{StatusCode: x.Response.Status, Header: http.Header{}, Request: r}
+	res.Body = io.NopCloser(strings.NewReader(x.Response.Text))
 	switch x.Fault {
 	case "lost":
 		return nil, io.ErrUnexpectedEOF
@@ -541,11 +541,11 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 		begun := io.MultiReader(strings.NewReader(`[{"id":`), brokenReader{})
 		res.StatusCode, res.Body = http.StatusOK, io.NopCloser(begun)
 	}
-	if x.Answer.Body != nil {
+	if x.Response.Body != nil {
 		res.Header.Set("Content-Type", "application/json")
-		res.Body = io.NopCloser(bytes.NewReader(x.Answer.Body))
+		res.Body = io.NopCloser(bytes.NewReader(x.Response.Body))
 	}
-	for name, value := range x.Answer.Headers {
+	for name, value := range x.Response.Headers {
 		res.Header.Set(name, value)
 	}
 	return res, nil

@@ -31,7 +31,7 @@ type window struct {
 }
 
 // service is a fake of the service in memory: one account with its limits, and a list of
-// categories. Tests of the real service are in e2e/.
+// categories. Tests against the real service are in e2e/.
 type service struct {
 	latency time.Duration // of each response; set before the first request
 
@@ -46,7 +46,7 @@ type service struct {
 }
 
 // replay is a create with an idempotency key, and its response.
-type replay struct{ body, answer string }
+type replay struct{ body, response string }
 
 // seen is a request that the service received.
 type seen struct {
@@ -71,7 +71,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	request := seen{at: time.Now(), method: r.Method, path: r.URL.RequestURI(), header: r.Header, body: string(body)}
 	s.requests = append(s.requests, request)
 	n := len(s.requests) - 1
-	a := s.answer(r, body)
+	a := s.respond(r, body)
 	s.requests[n].status = a.status
 	s.mu.Unlock()
 	time.Sleep(s.latency)
@@ -89,8 +89,8 @@ type reply struct {
 	body   string
 }
 
-// answer handles a request. The caller holds mu.
-func (s *service) answer(r *http.Request, body []byte) reply {
+// respond handles a request. The caller holds mu.
+func (s *service) respond(r *http.Request, body []byte) reply {
 	now := time.Now()
 	if r.Header.Get("Authorization") != "Bearer "+validKey {
 		a := failure(http.StatusUnauthorized, petcat.CodeInvalidAPIKey, "the API key is not valid")
@@ -215,7 +215,7 @@ func (s *service) create(r *http.Request, body []byte) reply {
 			return failure(http.StatusUnprocessableEntity, petcat.CodeIdempotencyKeyReused, message)
 		}
 		a := success(http.StatusCreated, nil)
-		a.header["Idempotent-Replayed"], a.body = "true", before.answer
+		a.header["Idempotent-Replayed"], a.body = "true", before.response
 		return a
 	}
 	var c petcat.Category
@@ -226,7 +226,7 @@ func (s *service) create(r *http.Request, body []byte) reply {
 	c.ID = s.lastID
 	s.categories = append(s.categories, c)
 	a := success(http.StatusCreated, c)
-	s.replays[key] = replay{body: string(body), answer: a.body}
+	s.replays[key] = replay{body: string(body), response: a.body}
 	return a
 }
 
@@ -295,23 +295,23 @@ func (s *service) names() (names []string) {
 
 // RoundTrip responds without a network, so that time can be virtual.
 func (s *service) RoundTrip(r *http.Request) (*http.Response, error) {
-	answered := make(chan *http.Response, 1)
+	responses := make(chan *http.Response, 1)
 	go func() {
 		recorder := httptest.NewRecorder()
 		s.ServeHTTP(recorder, r)
 		res := recorder.Result()
 		res.Request = r
-		answered <- res
+		responses <- res
 	}()
 	select {
-	case res := <-answered:
+	case res := <-responses:
 		return res, nil
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
 }
 
-// faults is a transport that responds to its first requests itself. The others go to the service.
+// faults is a transport that responds to its first requests itself. Other requests go to the service.
 type faults struct {
 	service *service
 	first   []func(*http.Request) (*http.Response, error)

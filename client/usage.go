@@ -13,13 +13,13 @@ import (
 
 // Limits are the rate-limit headers of a response.
 type Limits struct {
-	// Limit, Remaining and Reset describe the most restrictive window: its quota, the number
-	// of requests left after this one, and its end, by the service's clock. Limit is 0 if
-	// the response has no such headers.
+	// Limit, Remaining and Reset describe the most restrictive window: its quota, the number of requests
+	// left after this one, and when it resets, by the service's clock. Limit is 0 if the response does
+	// not have such headers.
 	Limit, Remaining int64
 	Reset            time.Time
-	// Windows are the account's windows, "minute" and "day". They are nil if the service did
-	// not know all counts.
+	// Windows are the account's windows, "minute" and "day". They are nil if the service could not read
+	// all counts.
 	Windows []Window
 
 	ends time.Time // Reset by this machine's clock
@@ -32,7 +32,7 @@ type Window struct {
 	Limit     int64  // the quota
 	Length    time.Duration
 	Remaining int64
-	Reset     time.Time // its end, by this machine's clock, up to a second late
+	Reset     time.Time // when it resets, by this machine's clock, up to a second late
 }
 
 // readLimits reads the headers of a response that has just arrived.
@@ -45,7 +45,7 @@ func readLimits(h http.Header) Limits {
 	}
 	l := Limits{Limit: limit, Remaining: remaining, Reset: time.Unix(reset, 0), Windows: readWindows(h)}
 	left := max(l.Reset.Sub(sentAt(h)), 0)
-	// These headers do not name the window. If it ends in more than a minute, it is the day.
+	// These headers do not identify the window. If it resets in more than a minute, it is the day.
 	l.ends, l.day = now().Add(left), left > time.Minute+time.Second
 	for _, w := range l.Windows {
 		if w.Limit == limit && w.Remaining == remaining {
@@ -102,11 +102,11 @@ type Usage struct {
 	Bans []Ban `json:"bans"`
 	// Key is the key that sent the request.
 	Key KeyInfo `json:"key"`
-	// Storage is what the account's categories take.
+	// Storage is the storage of the account's categories.
 	Storage StorageUsage `json:"storage"`
 }
 
-// StorageUsage is what an account's categories take, and may take.
+// StorageUsage is the storage of an account's categories, and its limits.
 type StorageUsage struct {
 	Bytes         int64 `json:"bytes"` // of their texts as JSON, and 64 for each category
 	MaxBytes      int64 `json:"max_bytes"`
@@ -120,7 +120,7 @@ type WindowUsage struct {
 	Limit     int64     `json:"limit"`
 	Used      int64     `json:"used"`
 	Remaining int64     `json:"remaining"`
-	Reset     Timestamp `json:"reset"` // its end, by the service's clock
+	Reset     Timestamp `json:"reset"` // when it resets, by the service's clock
 }
 
 // Ban is a period in which the service rejects a key.
@@ -143,9 +143,9 @@ func (t *Timestamp) UnmarshalJSON(text []byte) error {
 func (t Timestamp) MarshalJSON() ([]byte, error) { return strconv.AppendInt(nil, t.Unix(), 10), nil }
 
 // Usage returns the account's use of its quotas. The request does not count against them and
-// does not wait at the gate. Each node of the service answers 60 such requests per account and
-// minute. If the response says that the service allows requests again, for example after a
-// change of plan, waiting calls continue at once.
+// does not wait at the gate. Each node of the service allows 60 such requests per minute and account. If
+// the response says that the service allows requests again, for example after a plan change, waiting
+// calls continue at once.
 func (c *Client) Usage(ctx context.Context, options ...Option) (Usage, *Response, error) {
 	var u Usage
 	res, err := c.Do(ctx, http.MethodGet, usagePath, nil, &u, options...)
@@ -169,7 +169,7 @@ type UsageHistoryOptions struct {
 // UsageEntry is the usage of an hour or a day, or of a key or an operation in it.
 type UsageEntry struct {
 	Start     Timestamp `json:"start"`
-	Key       string    `json:"key,omitempty"`       // the id, if grouped by key; "" if not counted apart
+	Key       string    `json:"key,omitempty"`       // the id, if grouped by key; "" if not counted separately
 	Operation string    `json:"operation,omitempty"` // if grouped by operation; "" if none matched
 	Requests  int64     `json:"requests"`            // that were allowed
 	Rejected  int64     `json:"rejected"`            // by a quota or a ban

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Event is what happened, in a message to a webhook. New types and members of Data may be added.
+// Event is an event in a message to a webhook. New types and members of Data may be added.
 type Event struct {
 	ID        int64           `json:"id"`   // in the order of events
 	Type      string          `json:"type"` // such as "quota.warning"

@@ -138,7 +138,7 @@ func find(text, pattern string) string {
 	return m[1]
 }
 
-// must panics on an error, which no input of this package causes: the files are part of the binary.
+// must panics on an error, which cannot occur here: the files are part of the binary.
 func must(err error) {
 	if err != nil {
 		panic(err)

@@ -287,7 +287,7 @@ class Client(unittest.TestCase):
 
 
 def client_of(respond: Any, **options: Any) -> Petcat:
-    """Returns a client whose requests a function answers."""
+    """Returns a client whose requests a function handles."""
     return Petcat(KEY, "http://petcat.test", http_client=lambda: httpx.Client(transport=httpx.MockTransport(respond)), **options)
 
 

@@ -67,10 +67,10 @@ class Server:
             return httpx.Response(200, stream=cut)
         if "fault" in entry:
             raise FAULTS[entry["fault"]]()
-        answer = entry["answer"]
-        headers: dict[str, str] = {**({"Content-Type": "application/json"} if "body" in answer else {}), **answer.get("headers", {})}
-        body = json.dumps(answer["body"]) if "body" in answer else answer.get("text", "")
-        return httpx.Response(answer["status"], headers=headers, content=body.encode())
+        response = entry["response"]
+        headers: dict[str, str] = {**({"Content-Type": "application/json"} if "body" in response else {}), **response.get("headers", {})}
+        body = json.dumps(response["body"]) if "body" in response else response.get("text", "")
+        return httpx.Response(response["status"], headers=headers, content=body.encode())
 
     def compare(self, request: httpx.Request, want: Json) -> list[str]:
         headers = request.headers
@@ -322,13 +322,13 @@ def add(scenario: Json) -> None:
 for each in TABLE["scenarios"]:
     add(each)
 for number, row in enumerate(TABLE["retries"], 1):
-    first = {name: row[name] for name in ("answer", "fault") if name in row}
-    what = row.get("fault") or row["answer"]["status"]
+    first = {name: row[name] for name in ("response", "fault") if name in row}
+    what = row.get("fault") or row["response"]["status"]
     for operation in row.get("only", TABLE["operations"]):
         call: Json = dict(TABLE["operations"][operation])
         success = call.pop("success")
         if operation in row["repeated"]:
-            add({"name": f"row {number}: {what}, {operation}: repeated", "script": [first, {"want": {"after": row["after"]}, "answer": success}], "calls": [call]})
+            add({"name": f"row {number}: {what}, {operation}: repeated", "script": [first, {"want": {"after": row["after"]}, "response": success}], "calls": [call]})
         else:
             add({"name": f"row {number}: {what}, {operation}: not repeated", "script": [first], "calls": [{**call, "error": {}}]})
 

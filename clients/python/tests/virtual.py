@@ -93,7 +93,7 @@ class VirtualTime:
 
 
 class VirtualEvent:
-    """petcat._time.Event in virtual time; one thread runs at a time, so it needs no lock."""
+    """petcat._time.Event in virtual time; one thread runs at a time, so it does not need a lock."""
 
     def __init__(self, time: VirtualTime) -> None:
         self._time = time

@@ -82,7 +82,7 @@ const keyLifeMs = 23 * 3_600_000;
 export class Caller {
   readonly gate: Gate;
   limits: Limits | undefined;
-  private answered = false; // by the service, or by a proxy
+  private responded = false; // by the service, or by a proxy
 
   constructor(private readonly settings: Settings) {
     this.gate = new Gate(settings.maxWaitMs);
@@ -126,7 +126,7 @@ export class Caller {
       if (outcome.unknown) unknownSince ??= sent;
       if (signal?.aborted && last instanceof ConnectionError) throw failed(new AbortError(signal.reason));
       const { status = 0, retryAfterMs = 0 } = last instanceof APIError ? last : {};
-      const retries = this.answered || outcome.unknown || status ? maxRetries : Math.min(maxRetries, firstConnections);
+      const retries = this.responded || outcome.unknown || status ? maxRetries : Math.min(maxRetries, firstConnections);
       if (!outcome.again || attempt > retries || retryAfterMs > settings.maxWaitMs || signal?.aborted) throw failed(last);
       const gated = status === 429; // the gate delays the next request
       const backoff = Math.min(firstDelayMs * 2 ** (attempt - 1), maxDelayMs) / 2;
@@ -181,7 +181,7 @@ export class Caller {
       clearTimeout(timer);
       stop();
     }
-    this.answered = true;
+    this.responded = true;
     const { status, headers } = response;
     const requestId = headers.get("X-Request-Id") ?? undefined;
     const details = { field: headers.get("X-Error-Field") ?? undefined, headers, requestId, retryAfterMs: readRetryAfter(headers) };

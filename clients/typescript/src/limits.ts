@@ -58,7 +58,7 @@ function readItems(field: string | null): Map<string, Item> {
 
 /**
  * Returns the window with the fewest remaining requests, and when that number expires: at its end if none
- * remain, else when the first of the windows ends. Returns undefined if they are not the account's windows.
+ * remain, else when the first window resets. Returns undefined if they are not the account's windows.
  */
 export function room(windows: Window[] = []): { tightest: Window; until: Date } | undefined {
   const [first] = windows;

@@ -33,7 +33,7 @@ class Server {
     }
     await this.time.sleep(this.latency * 1000);
     if (entry.fault) return faults[entry.fault]();
-    const { status, headers, body, text = "" } = entry.answer;
+    const { status, headers, body, text = "" } = entry.response;
     const all = { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers };
     return new Response([204, 304].includes(status) ? null : body === undefined ? text : JSON.stringify(body), { status, headers: all });
   };
@@ -215,8 +215,8 @@ for (const [i, { repeated, after, only, ...first }] of table.retries.entries()) 
   for (const operation of only ?? Object.keys(table.operations)) {
     const { success, ...call } = table.operations[operation];
     const again = repeated.includes(operation);
-    test(`row ${i + 1}: ${first.fault ?? first.answer.status}, ${operation}: ${again ? "repeated" : "not repeated"}`, () =>
-      check(again ? { script: [first, { want: { after }, answer: success }], calls: [call] } : { script: [first], calls: [{ ...call, error: {} }] }),
+    test(`row ${i + 1}: ${first.fault ?? first.response.status}, ${operation}: ${again ? "repeated" : "not repeated"}`, () =>
+      check(again ? { script: [first, { want: { after }, response: success }], calls: [call] } : { script: [first], calls: [{ ...call, error: {} }] }),
     );
   }
 }

@@ -23,7 +23,7 @@ from . import _time
 from ._errors import APIError, ConnectionFailed, PetcatError, RateLimited, error_class
 from ._gate import Gate, Wait
 from ._limits import Limits, read_limits, read_retry_after
-from ._models import Answer, E, Response, Unexpected, list_of, members
+from ._models import E, RawResponse, Response, Unexpected, list_of, members
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Retry:
 
 @dataclass(frozen=True)
 class Request:
-    """A step: send this, and pass the response to the generator, or throw ``NoAnswer`` into it."""
+    """A step: send this, and pass the response to the generator, or throw ``NoResponse`` into it."""
 
     method: str
     url: str
@@ -79,7 +79,7 @@ class Pause:
 Step = Request | Pause
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """There was no response. ``sent`` is whether the service may have read the request, ``retry``
     whether another request may succeed."""
 
@@ -94,7 +94,7 @@ class Call(Generic[T]):
 
     method: str
     path: str
-    read: Callable[[Any, Answer], T]  # converts the JSON to the result, or raises Unexpected
+    read: Callable[[Any, RawResponse], T]  # converts the JSON to the result, or raises Unexpected
     options: CallOptions
     query: Mapping[str, object] = field(default_factory=lambda: dict[str, object]())
     body: object = None
@@ -133,9 +133,9 @@ class Core:
         self.settings = settings
         self.gate = Gate(settings.max_wait)
         self.limits: Limits | None = None
-        self._answered = False  # by the service, or by a proxy
+        self._responded = False  # by the service, or by a proxy
 
-    def steps(self, call: Call[T], wake: Callable[[], None]) -> Generator[Step, Answer | None, Response[T]]:
+    def steps(self, call: Call[T], wake: Callable[[], None]) -> Generator[Step, RawResponse | None, Response[T]]:
         """Yields requests until one succeeds, or fails in a way that a retry cannot change. wake
         sets the event that ends a pause."""
         unknown = call.options.keys() - CallOptions.__optional_keys__
@@ -147,7 +147,7 @@ class Core:
             error.outcome_unknown = call.unknown_since is not None and call.method != "GET"
             raise
 
-    def _attempts(self, call: Call[T], wake: Callable[[], None]) -> Generator[Step, Answer | None, Response[T]]:
+    def _attempts(self, call: Call[T], wake: Callable[[], None]) -> Generator[Step, RawResponse | None, Response[T]]:
         settings, options = self.settings, call.options
         headers = self._headers(call)
         deadline = _positive(options.get("deadline", settings.deadline), "deadline")
@@ -172,7 +172,7 @@ class Core:
             gated = isinstance(last, RateLimited)  # the gate delays the next request
             backoff = min(_FIRST_DELAY * 2 ** min(attempt - 1, 16), _MAX_DELAY) / 2
             delay = retry_after if gated else retry_after + backoff + _time.jitter(backoff)
-            if not self._answered and isinstance(last.__cause__, NoAnswer) and not last.__cause__.sent:
+            if not self._responded and isinstance(last.__cause__, NoResponse) and not last.__cause__.sent:
                 retries = min(retries, _FIRST_CONNECTIONS)
             if not again or attempt > retries or retry_after > settings.max_wait or _time.now() + delay >= ends:
                 raise last
@@ -185,7 +185,7 @@ class Core:
 
     def _enter(
         self, gate: Gate, wake: Callable[[], None], ends: float, last: PetcatError | None
-    ) -> Generator[Step, Answer | None, int]:
+    ) -> Generator[Step, RawResponse | None, int]:
         """Passes the gate, and returns the number of the request."""
         waiter = gate.join(wake)
         told: Wait | None = None
@@ -217,36 +217,36 @@ class Core:
 
     def _once(
         self, call: Call[T], headers: Headers, gate: Gate, number: int, timeout: float
-    ) -> Generator[Step, Answer | None, Response[T]]:
+    ) -> Generator[Step, RawResponse | None, Response[T]]:
         """Yields one request, and reports its outcome to the gate."""
         query = "?" + urllib.parse.urlencode(call.query) if call.query else ""
         body = None if call.body is None else json.dumps(call.body, ensure_ascii=False).encode()
         try:
-            answer = yield Request(call.method, self.settings.base_url + call.path + query, headers, body, timeout)
-            assert answer
+            raw = yield Request(call.method, self.settings.base_url + call.path + query, headers, body, timeout)
+            assert raw
         except BaseException as error:
             gate.done(number)
-            if isinstance(error, NoAnswer):
+            if isinstance(error, NoResponse):
                 raise ConnectionFailed(str(error)) from error
             raise
-        self._answered = True
-        failure = self._failure(call, answer)
+        self._responded = True
+        failure = self._failure(call, raw)
         changes = failure.code == "too_many_changes"  # other requests go on
-        limits = None if changes or failure.code == "address_not_allowed" else read_limits(answer.headers)
-        if limits and (call.counted or answer.status != 429):  # else they are not the account's
+        limits = None if changes or failure.code == "address_not_allowed" else read_limits(raw.headers)
+        if limits and (call.counted or raw.status != 429):  # else they are not the account's
             self.limits = limits
         gate.done(number, limits, failure if isinstance(failure, RateLimited) and not changes else None)
-        unchanged = answer.status == 304 and "If-None-Match" in call.headers
+        unchanged = raw.status == 304 and "If-None-Match" in call.headers
         # An earlier request of this call, whose response was lost, deleted it.
         gone = call.method == "DELETE" and call.unknown_since is not None and failure.status == 404 and failure.code == "not_found"
-        if not (200 <= answer.status < 300 or unchanged or gone):
+        if not (200 <= raw.status < 300 or unchanged or gone):
             raise failure
         try:
-            value = call.read(json.loads(answer.body) if answer.body and not gone else None, answer)
+            value = call.read(json.loads(raw.body) if raw.body and not gone else None, raw)
         except (Unexpected, ValueError) as error:
-            message = f"the response with status {answer.status} is not from the service; is {self.settings.base_url} its URL?"
+            message = f"the response with status {raw.status} is not from the service; is {self.settings.base_url} its URL?"
             raise ConnectionFailed(message) from error
-        return Response(value, answer.status, answer.headers, answer.headers.get("X-Request-Id"), limits)
+        return Response(value, raw.status, raw.headers, raw.headers.get("X-Request-Id"), limits)
 
     def _headers(self, call: Call[Any]) -> Headers:
         content = {} if call.body is None else {"Content-Type": "application/json"}
@@ -255,28 +255,28 @@ class Core:
         headers.update(call.headers)
         return headers
 
-    def _failure(self, call: Call[Any], answer: Answer) -> APIError:
+    def _failure(self, call: Call[Any], raw: RawResponse) -> APIError:
         """Returns the error of a response."""
-        code, message = "", f"{responses.get(answer.status, 'response')} (not from the service)"
-        line = answer.body[:400].decode(errors="replace").strip()
-        if 300 <= answer.status < 400:
-            where = answer.headers.get("Location", "(unknown)").partition("?")[0].removesuffix(call.path)
+        code, message = "", f"{responses.get(raw.status, 'response')} (not from the service)"
+        line = raw.body[:400].decode(errors="replace").strip()
+        if 300 <= raw.status < 400:
+            where = raw.headers.get("Location", "(unknown)").partition("?")[0].removesuffix(call.path)
             message = f"redirects are not followed, because the key is for one service alone; if you trust it, use its URL: {where}"
         try:
-            given = members(json.loads(answer.body))
+            given = members(json.loads(raw.body))
             if isinstance(given.get("code"), str) and isinstance(given.get("message"), str):
                 code, message = given["code"], given["message"]
         except (Unexpected, ValueError):
             # Not the service's. One line of text may explain it, such as that the server expects https.
             if line and len(line) < 200 and not re.search(r"[<{\[\n]", line):
                 message = line
-        retry_after = read_retry_after(answer.headers)
-        return error_class(answer.status)(
-            answer.status, code, message, answer.headers.get("X-Request-Id"), retry_after, headers=answer.headers
+        retry_after = read_retry_after(raw.headers)
+        return error_class(raw.status)(
+            raw.status, code, message, raw.headers.get("X-Request-Id"), retry_after, headers=raw.headers
         )
 
 
-def _pause(seconds: float) -> Generator[Step, Answer | None, None]:
+def _pause(seconds: float) -> Generator[Step, RawResponse | None, None]:
     """Pauses for a whole time, even if the event was still set."""
     until = _time.now() + seconds
     while (left := until - _time.now()) > 0:
@@ -291,7 +291,7 @@ def _judge(call: Call[Any], error: PetcatError) -> tuple[bool, bool]:
         rejected = error.status in (408, 429) and error.code not in ("too_many_failed_attempts", "too_many_changes")
         return rejected or (call.repeatable and waits), error.status >= 500 or error.code == "idempotency_in_progress"
     cause = error.__cause__
-    if isinstance(cause, NoAnswer):
+    if isinstance(cause, NoResponse):
         return call.repeatable and cause.retry, cause.sent
     return False, True  # the response is not from the service
 
@@ -320,7 +320,7 @@ class Pages(Generic[E]):
 
     def __init__(self, path: str, kind: type[E], page_size: int, after: int, query: Mapping[str, object], options: CallOptions) -> None:
         self._path, self._size, self._after, self._query, self._options = path, page_size, after, query, options
-        self._read: Callable[[object, Answer], list[E]] = list_of(kind)
+        self._read: Callable[[object, RawResponse], list[E]] = list_of(kind)
         self.call: Call[list[E]] | None = self._next()
 
     def _next(self) -> Call[list[E]]:

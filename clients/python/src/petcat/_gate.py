@@ -22,7 +22,7 @@ from ._limits import Limits, Window, room
 #: How long the gate relies on the numbers of a response, in seconds: other clients may use the
 #: requests that remain. It is also the longest time that it waits for the response to a first request.
 TRUST = 1.0
-#: A window ends at the same time for all clients, so each sends again after a random delay: up to
+#: A window resets at the same time for all clients, so each sends again after a random delay: up to
 #: a sixtieth of the window, and up to one, two, four seconds and so on after consecutive 429s.
 SPREAD_PART = 60
 FIRST_SPREAD = 1.0

@@ -12,7 +12,7 @@ from typing import Any
 
 from ._calls import Call, CallOptions
 from ._errors import APIError
-from ._models import Answer, Category, Response, Unexpected, elements, members, read
+from ._models import Category, RawResponse, Response, Unexpected, elements, members, read
 from ._operations import Unpack
 from ._transport import AsyncCaller, Caller
 
@@ -51,8 +51,8 @@ class Changes:
         return page
 
 
-def _page(value: object, answer: Answer) -> ChangePage:
-    link = re.search(r'<([^>]*)>[^<]*;\s*rel="?next\b', answer.headers.get("Link", ""))
+def _page(value: object, raw: RawResponse) -> ChangePage:
+    link = re.search(r'<([^>]*)>[^<]*;\s*rel="?next\b', raw.headers.get("Link", ""))
     # Only the cursor: the link could lead to another host.
     cursor = urllib.parse.parse_qs(urllib.parse.urlsplit(link[1]).query).get("after") if link else None
     if not cursor:

@@ -19,7 +19,7 @@ class Unset(Enum):
 
 
 @dataclass(frozen=True)
-class Answer:
+class RawResponse:
     """A response with its whole body."""
 
     status: int
@@ -197,15 +197,15 @@ def read(kind: type[T], value: object, **more: object) -> T:
         raise Unexpected from error
 
 
-def one(kind: type[E]) -> Callable[[object, Answer], E]:
-    def result(value: object, response: Answer) -> E:
+def one(kind: type[E]) -> Callable[[object, RawResponse], E]:
+    def result(value: object, response: RawResponse) -> E:
         more: dict[str, object] = {"etag": response.headers.get("ETag", "")} if kind.__name__ == "Category" else {}
         return read(kind, value, replayed=response.headers.get("Idempotent-Replayed") == "true", **more)
 
     return result
 
 
-def list_of(kind: type[E]) -> Callable[[object, Answer], list[E]]:
+def list_of(kind: type[E]) -> Callable[[object, RawResponse], list[E]]:
     return lambda value, _: [read(kind, element) for element in elements(value)]
 
 

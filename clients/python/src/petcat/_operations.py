@@ -18,12 +18,12 @@ from ._errors import AuthenticationError
 from ._gate import Wait
 from ._models import (
     UNSET,
-    Answer,
     Category,
     KeyInfo,
     ListState,
     Order,
     Pet,
+    RawResponse,
     RotatedKey,
     Unexpected,
     Unset,
@@ -61,7 +61,7 @@ def settings(
 
 
 def bearer(api_key: str | None) -> Callable[[httpx.Request], httpx.Request]:
-    """Returns the function that sets the key. No attribute contains the key, so that no printed
+    """Returns the function that sets the key. Attributes do not contain the key, so that no printed
     client shows it."""
     key = _checked_key(os.environ.get("PETCAT_API_KEY", "") if api_key is None else api_key)
 
@@ -98,10 +98,10 @@ def list_categories(name: str | None, options: CallOptions) -> Call[list[Categor
 
 
 def list_categories_if_changed(etag: str, options: CallOptions) -> Call[ListState]:
-    def result(value: object, answer: Answer) -> ListState:
-        if answer.status == 304:
+    def result(value: object, raw: RawResponse) -> ListState:
+        if raw.status == 304:
             return ListState(None, etag)
-        return ListState(list_of(Category)(value, answer), answer.headers.get("ETag", ""))
+        return ListState(list_of(Category)(value, raw), raw.headers.get("ETag", ""))
 
     return Call("GET", "/categories", result, options, headers={"If-None-Match": etag} if etag else {})
 
@@ -125,7 +125,7 @@ def create_order(pet_id: int, quantity: int, idempotency_key: str | None, option
 
 
 def get_usage(core: Core, options: CallOptions) -> Call[Usage]:
-    def result(value: object, _: Answer) -> Usage:
+    def result(value: object, _: RawResponse) -> Usage:
         usage = read_usage(value)
         if usage.ban is None and usage.windows and all(window.remaining for window in usage.windows):
             core.gate.reopen()
@@ -135,7 +135,7 @@ def get_usage(core: Core, options: CallOptions) -> Call[Usage]:
 
 
 def get_usage_history(by: str | None, from_: int | None, to: int | None, group: str | None, options: CallOptions) -> Call[list[UsageEntry]]:
-    def result(value: object, _: Answer) -> list[UsageEntry]:
+    def result(value: object, _: RawResponse) -> list[UsageEntry]:
         return [read(UsageEntry, entry) for entry in elements(value)]
 
     query = {"by": by, "from": from_, "to": to, "group": group}
@@ -147,8 +147,8 @@ def get_key(options: CallOptions) -> Call[KeyInfo]:
 
 
 def rotate_key(overlap: str | None, idempotency_key: str | None, options: CallOptions) -> Call[RotatedKey]:
-    def result(value: object, answer: Answer) -> RotatedKey:
-        return read(RotatedKey, value, replayed=answer.headers.get("Idempotent-Replayed") == "true")
+    def result(value: object, raw: RawResponse) -> RotatedKey:
+        return read(RotatedKey, value, replayed=raw.headers.get("Idempotent-Replayed") == "true")
 
     body = {} if overlap is None else {"overlap": overlap}
     return Call("POST", "/key/rotate", result, options, body=body, headers=_idempotency(idempotency_key))
@@ -220,12 +220,12 @@ def _idempotency(key: str | None) -> dict[str, str]:
     return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
-def _nothing(_: object, answer: Answer) -> None:
-    if answer.status not in (204, 404):  # 404: an earlier request of the call deleted it
+def _nothing(_: object, raw: RawResponse) -> None:
+    if raw.status not in (204, 404):  # 404: an earlier request of the call deleted it
         raise Unexpected
 
 
-def _json(value: object, answer: Answer) -> object:
-    if value is None and answer.status not in (204, 304, 404):
+def _json(value: object, raw: RawResponse) -> object:
+    if value is None and raw.status not in (204, 304, 404):
         raise Unexpected
     return value

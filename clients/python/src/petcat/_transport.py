@@ -13,8 +13,8 @@ import anyio
 import httpx
 
 from . import _time
-from ._calls import Call, Core, NoAnswer, Pause, Request, Settings, Step
-from ._models import Answer, Response
+from ._calls import Call, Core, NoResponse, Pause, Request, Settings, Step
+from ._models import RawResponse, Response
 
 T = TypeVar("T")
 Http = TypeVar("Http", httpx.Client, httpx.AsyncClient)
@@ -60,21 +60,21 @@ class Caller:
         core, http = self.context.current()
         event = _time.Event()
         steps = core.steps(call, event.set)
-        answer: Answer | None = None
+        raw: RawResponse | None = None
         try:
             step = next(steps)
             while True:
                 try:
-                    answer = self._do(step, http, event)
+                    raw = self._do(step, http, event)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
-                    step = steps.send(answer)
+                    step = steps.send(raw)
         except StopIteration as end:
             response: Response[T] = end.value
             return response
 
-    def _do(self, step: Step, http: httpx.Client, event: _time.Event) -> Answer | None:
+    def _do(self, step: Step, http: httpx.Client, event: _time.Event) -> RawResponse | None:
         if isinstance(step, Pause):
             event.wait(step.seconds)
             return None
@@ -82,9 +82,9 @@ class Caller:
         try:
             response = http.send(exchange.message(http, exchange.trace), auth=self._auth, stream=True, follow_redirects=False)
             with contextlib.closing(response):
-                return Answer(response.status_code, response.headers, b"".join(exchange.in_time(response.iter_bytes())))
+                return RawResponse(response.status_code, response.headers, b"".join(exchange.in_time(response.iter_bytes())))
         except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            raise exchange.no_answer(error) from error
+            raise exchange.no_response(error) from error
 
 
 class AsyncCaller:
@@ -98,21 +98,21 @@ class AsyncCaller:
         core, http = self.context.current()
         event = _time.AsyncEvent()
         steps = core.steps(call, event.set)
-        answer: Answer | None = None
+        raw: RawResponse | None = None
         try:
             step = next(steps)
             while True:
                 try:
-                    answer = await self._do(step, http, event)
+                    raw = await self._do(step, http, event)
                 except BaseException as error:
                     step = steps.throw(error)
                 else:
-                    step = steps.send(answer)
+                    step = steps.send(raw)
         except StopIteration as end:
             response: Response[T] = end.value
             return response
 
-    async def _do(self, step: Step, http: httpx.AsyncClient, event: _time.AsyncEvent) -> Answer | None:
+    async def _do(self, step: Step, http: httpx.AsyncClient, event: _time.AsyncEvent) -> RawResponse | None:
         if isinstance(step, Pause):
             await event.wait(step.seconds)
             return None
@@ -126,11 +126,11 @@ class AsyncCaller:
                     body = b"".join([part async for part in response.aiter_bytes()])
                 finally:
                     await response.aclose()
-                return Answer(response.status_code, response.headers, body)
+                return RawResponse(response.status_code, response.headers, body)
         except TimeoutError as error:
-            raise NoAnswer("no response: the request timed out", sent=exchange.sent is not False) from error
+            raise NoResponse("no response: the request timed out", sent=exchange.sent is not False) from error
         except (httpx.HTTPError, httpx.StreamError, OSError, anyio.BrokenResourceError) as error:
-            raise exchange.no_answer(error) from error
+            raise exchange.no_response(error) from error
 
 
 def _close(context: Context[httpx.Client]) -> None:
@@ -138,7 +138,7 @@ def _close(context: Context[httpx.Client]) -> None:
         context.http.close()
 
 
-#: Nothing of a request was sent before these.
+#: The request was not sent if one of these is raised.
 _NOT_SENT = (
     httpx.ConnectError,
     httpx.ConnectTimeout,
@@ -190,16 +190,16 @@ class _Exchange:
                 raise httpx.ReadTimeout("the response took too long")
             yield part
 
-    def no_answer(self, error: Exception) -> NoAnswer:
+    def no_response(self, error: Exception) -> NoResponse:
         tls = _tls_error(error)
         sent = self.sent if self.sent is not None else not isinstance(error, _NOT_SENT)
         if tls and not sent:
             # A restarting server may close the connection; other TLS errors are permanent.
             retry = isinstance(tls, (ssl.SSLEOFError, ssl.SSLZeroReturnError))
-            return NoAnswer(f"{tls}; does the port speak TLS, with a certificate that this machine trusts?", sent=False, retry=retry)
+            return NoResponse(f"{tls}; does the port speak TLS, with a certificate that this machine trusts?", sent=False, retry=retry)
         text = str(error) or type(error).__name__
         if sent:
-            return NoAnswer(f"no response: {text}", sent=True)
+            return NoResponse(f"no response: {text}", sent=True)
         to = address(self._request.url)
         if self._connects_to and self._connects_to != to:
             to += f" through the proxy {self._connects_to}"
@@ -207,7 +207,7 @@ class _Exchange:
         permanent = isinstance(error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)) or (
             isinstance(error, httpx.ProxyError) and text.startswith("4")
         )
-        return NoAnswer(f"cannot connect to {to}: {text}", sent=False, retry=not permanent)
+        return NoResponse(f"cannot connect to {to}: {text}", sent=False, retry=not permanent)
 
 
 def address(url: str) -> str:

@@ -19,7 +19,7 @@ class Caller {
     settings;
     gate;
     limits;
-    answered = false; // by the service, or by a proxy
+    responded = false; // by the service, or by a proxy
     constructor(settings) {
         this.settings = settings;
         this.gate = new gate_js_1.Gate(settings.maxWaitMs);
@@ -70,7 +70,7 @@ class Caller {
             if (signal?.aborted && last instanceof errors_js_1.ConnectionError)
                 throw failed(new errors_js_1.AbortError(signal.reason));
             const { status = 0, retryAfterMs = 0 } = last instanceof errors_js_1.APIError ? last : {};
-            const retries = this.answered || outcome.unknown || status ? maxRetries : Math.min(maxRetries, firstConnections);
+            const retries = this.responded || outcome.unknown || status ? maxRetries : Math.min(maxRetries, firstConnections);
             if (!outcome.again || attempt > retries || retryAfterMs > settings.maxWaitMs || signal?.aborted)
                 throw failed(last);
             const gated = status === 429; // the gate delays the next request
@@ -127,7 +127,7 @@ class Caller {
             clearTimeout(timer);
             stop();
         }
-        this.answered = true;
+        this.responded = true;
         const { status, headers } = response;
         const requestId = headers.get("X-Request-Id") ?? undefined;
         const details = { field: headers.get("X-Error-Field") ?? undefined, headers, requestId, retryAfterMs: (0, limits_js_1.readRetryAfter)(headers) };

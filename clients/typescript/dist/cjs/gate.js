@@ -10,8 +10,8 @@ const signals_js_1 = require("./signals.js");
  * also the longest time that it waits for the response to a first request.
  */
 const trustMs = 1000;
-// A window ends at the same time for all clients, so each sends again after a random delay: up to a sixtieth
-// of the window, and up to one, two, four seconds and so on after consecutive 429s.
+// A window resets at the same time for all clients, so each sends again after a random delay: up to a
+// sixtieth of the window, and up to one, two, four seconds and so on after consecutive 429s.
 const spreadPart = 60;
 const firstSpreadMs = 1000;
 const maxSpreadMs = 60_000;

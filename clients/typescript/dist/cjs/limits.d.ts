@@ -21,7 +21,7 @@ export interface Limits {
 export declare function readLimits(headers: Headers): Limits | undefined;
 /**
  * Returns the window with the fewest remaining requests, and when that number expires: at its end if none
- * remain, else when the first of the windows ends. Returns undefined if they are not the account's windows.
+ * remain, else when the first window resets. Returns undefined if they are not the account's windows.
  */
 export declare function room(windows?: Window[]): {
     tightest: Window;

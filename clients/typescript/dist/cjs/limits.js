@@ -39,7 +39,7 @@ function readItems(field) {
 }
 /**
  * Returns the window with the fewest remaining requests, and when that number expires: at its end if none
- * remain, else when the first of the windows ends. Returns undefined if they are not the account's windows.
+ * remain, else when the first window resets. Returns undefined if they are not the account's windows.
  */
 function room(windows = []) {
     const [first] = windows;

@@ -56,7 +56,7 @@ export declare class Caller {
     private readonly settings;
     readonly gate: Gate;
     limits: Limits | undefined;
-    private answered;
+    private responded;
     constructor(settings: Settings);
     /** Sends requests until one succeeds, or fails in a way that a retry cannot change. */
     call<T>(call: Call<T>): Promise<Result<T>>;

@@ -14,7 +14,7 @@ export class Caller {
     settings;
     gate;
     limits;
-    answered = false; // by the service, or by a proxy
+    responded = false; // by the service, or by a proxy
     constructor(settings) {
         this.settings = settings;
         this.gate = new Gate(settings.maxWaitMs);
@@ -65,7 +65,7 @@ export class Caller {
             if (signal?.aborted && last instanceof ConnectionError)
                 throw failed(new AbortError(signal.reason));
             const { status = 0, retryAfterMs = 0 } = last instanceof APIError ? last : {};
-            const retries = this.answered || outcome.unknown || status ? maxRetries : Math.min(maxRetries, firstConnections);
+            const retries = this.responded || outcome.unknown || status ? maxRetries : Math.min(maxRetries, firstConnections);
             if (!outcome.again || attempt > retries || retryAfterMs > settings.maxWaitMs || signal?.aborted)
                 throw failed(last);
             const gated = status === 429; // the gate delays the next request
@@ -122,7 +122,7 @@ export class Caller {
             clearTimeout(timer);
             stop();
         }
-        this.answered = true;
+        this.responded = true;
         const { status, headers } = response;
         const requestId = headers.get("X-Request-Id") ?? undefined;
         const details = { field: headers.get("X-Error-Field") ?? undefined, headers, requestId, retryAfterMs: readRetryAfter(headers) };
