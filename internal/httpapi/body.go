@@ -46,8 +46,8 @@ func withBody(s *Server, mediaTypes []string, next func(e *exchange, body []byte
 	}
 }
 
-// sender is whose share of BodyBytes a body takes: that of the caller's account, or that of all callers
-// without a key, 0.
+// sender is the account whose share of BodyBytes a body uses, or 0 for the share of all clients without a
+// key.
 func (e *exchange) sender() petcat.AccountID {
 	if e.caller == nil {
 		return 0
@@ -59,7 +59,7 @@ func bodyTooLarge() error {
 	return petcat.Errorf(petcat.CodeBodyTooLarge, "the body must be at most %d bytes", maxBody)
 }
 
-// Media types of bodies. A JSON merge patch (RFC 7396) has the syntax of JSON, so both are
+// The media types of bodies. A JSON merge patch (RFC 7396) has the syntax of JSON, so both are
 // accepted for it.
 //
 //nolint:gochecknoglobals // never changed
@@ -145,13 +145,13 @@ const (
 	discardTime  = time.Second
 )
 
-// discardBody reads the rest of a rejected body. A client that sent Expect waits for 100
-// Continue, and sends no body after a final response.
+// discardBody reads the rest of a rejected body. A client that sent Expect waits for 100 Continue, and
+// does not send a body after a final response.
 func (e *exchange) discardBody() {
 	if e.r.ContentLength == 0 || e.bodyOver || e.r.Header["Expect"] != nil {
 		return
 	}
-	// Socket deadlines follow the system clock. The call fails only if the reader has no
+	// Socket deadlines follow the system clock. The call fails only if the reader does not support
 	// deadlines.
 	_ = http.NewResponseController(e.w).SetReadDeadline(clock.Deadline(discardTime))
 	// If the body is longer, net/http closes the connection after the response.
@@ -170,8 +170,8 @@ type members struct {
 	err error // the first error
 }
 
-// readMembers parses a JSON object strictly: case-sensitive names, no duplicate members, valid
-// UTF-8, nothing after the object.
+// readMembers parses a JSON object strictly: case-sensitive names, no duplicate members, valid UTF-8, and
+// the object must be the whole body.
 func readMembers(body []byte) *members {
 	m := new(members)
 	var target any = m

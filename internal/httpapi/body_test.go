@@ -127,7 +127,7 @@ func TestHeadersAfterSlowBody(t *testing.T) {
 	}
 }
 
-// TestResetAfterSlowBody: X-RateLimit-Reset is in the future even if the window of a rejection ended
+// TestResetAfterSlowBody: X-RateLimit-Reset is in the future even if the window of a rejection was reset
 // while the rejected body arrived.
 func TestResetAfterSlowBody(t *testing.T) {
 	s := start(t)
@@ -148,7 +148,7 @@ func TestResetAfterSlowBody(t *testing.T) {
 	}
 }
 
-// stall sends 100 KiB of a body, and returns when the server waits for the rest. end ends the body.
+// stall sends 100 KiB of a body, and returns when the server waits for the rest. end completes the body.
 func (s *service) stall(t *testing.T, key string) (end func()) {
 	t.Helper()
 	waiting, ended, done := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
@@ -172,14 +172,14 @@ func (s *service) stall(t *testing.T, key string) (end func()) {
 func largeBody(n int) string { return `{"name":"x","more":"` + strings.Repeat("y", n) + `"}` }
 
 // createLarge creates a category with a body of n bytes.
-func (s *service) createLarge(t *testing.T, key string, n int) *answer {
+func (s *service) createLarge(t *testing.T, key string, n int) *response {
 	t.Helper()
 	body := largeBody(n)
 	return s.serve(t, "POST", "/v1/categories", key, strings.NewReader(body), int64(len(body)))
 }
 
-// wantNoMemory checks that a body was rejected because of the limit of memory.
-func wantNoMemory(t *testing.T, a *answer) {
+// wantNoMemory checks that a body was rejected because of the memory limit.
+func wantNoMemory(t *testing.T, a *response) {
 	t.Helper()
 	wantError(t, a, 503, petcat.CodeServiceUnavailable)
 	wantHeader(t, a, "Retry-After", "1")

@@ -114,10 +114,10 @@ func (s *Server) createCategory(e *exchange, body []byte) error {
 		if err != nil {
 			return nil, false, err
 		}
-		answer, err := catalog.AppendCategory(nil, created.Category)
+		encoded, err := catalog.AppendCategory(nil, created.Category)
 		e.set("Location", basePath+"/categories/"+strconv.FormatInt(int64(created.Category.ID), 10))
-		e.set("ETag", catalog.CategoryETag(answer))
-		return answer, created.Replayed, err
+		e.set("ETag", catalog.CategoryETag(encoded))
+		return encoded, created.Replayed, err
 	}
 	return create(e, body, decodeNewCategory, save)
 }
@@ -164,12 +164,12 @@ func (s *Server) updateCategory(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	answer, err := catalog.AppendCategory(nil, updated)
+	encoded, err := catalog.AppendCategory(nil, updated)
 	if err != nil {
 		return err
 	}
-	e.set("ETag", catalog.CategoryETag(answer))
-	e.sendJSON(http.StatusOK, answer)
+	e.set("ETag", catalog.CategoryETag(encoded))
+	e.sendJSON(http.StatusOK, encoded)
 	return nil
 }
 
@@ -196,8 +196,8 @@ func (s *Server) deleteCategory(e *exchange) error {
 }
 
 // expectedCategory evaluates If-Match and If-None-Match of a request that changes a category. It
-// returns the compared category, so that the store changes it only if it is still the same, or nil
-// if the request has no condition.
+// returns the compared category, so that the store changes it only if it is still the same, or nil if the
+// request is unconditional.
 func (s *Server) expectedCategory(e *exchange, id petcat.CategoryID) (*petcat.Category, error) {
 	if !web.Conditional(e.r) {
 		return nil, nil
@@ -240,7 +240,7 @@ func preconditionFailed() *petcat.Error {
 // whether an earlier request with the same idempotency key created it.
 func create[N any](
 	e *exchange, body []byte, decode func([]byte) (N, error),
-	save func(N, petcat.IdempotencyKey) (answer []byte, replayed bool, err error),
+	save func(N, petcat.IdempotencyKey) (encoded []byte, replayed bool, err error),
 ) error {
 	key, err := web.IdempotencyKey(e.r.Header)
 	if err != nil {
@@ -250,11 +250,11 @@ func create[N any](
 	if err != nil {
 		return err
 	}
-	answer, replayed, err := save(parsed, key)
+	encoded, replayed, err := save(parsed, key)
 	if err != nil {
 		return err
 	}
 	e.setReplayed(replayed)
-	e.sendJSON(http.StatusCreated, answer)
+	e.sendJSON(http.StatusCreated, encoded)
 	return nil
 }

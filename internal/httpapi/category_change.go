@@ -48,7 +48,7 @@ func (s *Server) listCategoryChanges(e *exchange) error {
 	return nil
 }
 
-// changes returns the next changes. It sends no query if there are none in the list.
+// changes returns the next changes. It does not query the store if the list has none.
 func (s *Server) changes(
 	e *exchange, list *catalog.Snapshot, p petcat.ChangePosition, limit int,
 ) ([]petcat.RevisedCategory, error) {

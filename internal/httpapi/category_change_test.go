@@ -17,7 +17,7 @@ import (
 )
 
 // changesPage returns the body of a page of changes, and the path of the next one, which every page has.
-func changesPage(t *testing.T, a *answer) (body, next string) {
+func changesPage(t *testing.T, a *response) (body, next string) {
 	t.Helper()
 	wantStatus(t, a, 200)
 	link := a.Header.Get("Link")
@@ -32,7 +32,7 @@ func TestListCategoryChanges(t *testing.T) {
 	queries := 0
 	s := start(t, func(o *httpapi.Options) { o.Store = counting{o.Store, &queries} })
 	key, _ := s.key(s.account("acme", petcat.Pro))
-	get := func(path string) *answer { return s.do("GET", path, nil, withKey(key)) }
+	get := func(path string) *response { return s.do("GET", path, nil, withKey(key)) }
 	const changes = "/v1/categories/changes"
 
 	body, empty := changesPage(t, get(changes))
@@ -91,7 +91,7 @@ func TestListCategoryChanges(t *testing.T) {
 	}
 }
 
-// counting counts the queries of changes.
+// counting counts the queries for changes.
 type counting struct {
 	httpapi.Store
 

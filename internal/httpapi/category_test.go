@@ -13,7 +13,7 @@ func TestGetCategory(t *testing.T) {
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
 	created := s.create(`{"name":"cat","description":"a\tb"}`, withKey(key))
-	get := func(id string, changes ...request) *answer {
+	get := func(id string, changes ...request) *response {
 		return s.do("GET", "/v1/categories/"+id, nil, append(changes, withKey(key))...)
 	}
 	a := s.do("GET", created.Header.Get("Location"), nil, withKey(key))
@@ -58,10 +58,10 @@ func TestUpdateCategory(t *testing.T) {
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 	other, _ := s.key(s.account("other", petcat.Enterprise, 100_000, 1_000_000))
 	wantStatus(t, s.create(`{"name":"dog","description":"loyal"}`, withKey(key)), 201)
-	patch := func(id, body, key string, changes ...request) *answer {
+	patch := func(id, body, key string, changes ...request) *response {
 		return s.do("PATCH", "/v1/categories/"+id, strings.NewReader(body), append(changes, withKey(key))...)
 	}
-	get := func() *answer { return s.do("GET", "/v1/categories/1", nil, withKey(key)) }
+	get := func() *response { return s.do("GET", "/v1/categories/1", nil, withKey(key)) }
 	for _, c := range []struct{ patch, want string }{
 		{`{"name":"hound"}`, `{"id":1,"name":"hound","description":"loyal"}`},
 		{`{"description":"a\nb"}`, `{"id":1,"name":"hound","description":"a\nb"}`},
@@ -106,14 +106,14 @@ func TestDeleteCategory(t *testing.T) {
 	for range 2 {
 		wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
 	}
-	remove := func(id, key string, changes ...request) *answer {
+	remove := func(id, key string, changes ...request) *response {
 		return s.do("DELETE", "/v1/categories/"+id, nil, append(changes, withKey(key))...)
 	}
 	etag := s.do("GET", "/v1/categories/1", nil, withKey(key)).Header.Get("ETag")
 	wantError(t, remove("1", other), 403, petcat.CodeForbidden)
 	wantError(t, remove("1", key, withHeader("If-Match", `"other"`)), 412, petcat.CodePreconditionFailed)
 	wantError(t, remove("1", key, withHeader("If-None-Match", etag)), 412, petcat.CodePreconditionFailed)
-	wantStatus(t, s.post("/v1/pets", `{"name":"Rex","category_id":1}`, withKey(other)), 201) // stops nobody
+	wantStatus(t, s.post("/v1/pets", `{"name":"Rex","category_id":1}`, withKey(other)), 201) // does not prevent changes
 	wantStatus(t, s.post("/v1/pets", `{"name":"Rex","category_id":2}`, withKey(key)), 201)
 	used := remove("2", key)
 	wantError(t, used, 409, petcat.CodeCategoryInUse)
@@ -134,7 +134,7 @@ func TestDeleteCategory(t *testing.T) {
 }
 
 // TestIdempotencyKeyOfChanges: only a POST takes an Idempotency-Key. Another change is rejected with one,
-// because it would be ignored, and nothing is changed.
+// because it would be ignored, and the category stays the same.
 func TestIdempotencyKeyOfChanges(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Pro))

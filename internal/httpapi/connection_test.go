@@ -23,7 +23,7 @@ import (
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
-// pipes is a listener for unbuffered connections. In a synctest bubble, transfers take no time.
+// pipes is a listener for unbuffered connections. In a synctest bubble, transfers are instantaneous.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -39,8 +39,8 @@ func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
 // goodKey is the only valid key.
 const goodKey = "good"
 
-// edge is a service with one key and no limits. It starts no goroutines, so only connections
-// matter in these tests.
+// edge is a service with one key and no limits. It does not start goroutines, so only connections matter
+// in these tests.
 type edge struct {
 	httpapi.Store
 	*keyring.Keyring // nil

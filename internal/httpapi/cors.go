@@ -23,7 +23,7 @@ const (
 const anyOrigin = "*"
 
 // crossOrigin sets the CORS headers, so that web pages of allowed origins can read every response,
-// including errors. It also responds to preflights. For other origins, it sets no CORS headers.
+// including errors. It also responds to preflights. For other origins, it does not set CORS headers.
 // Origins are compared byte by byte, as in browsers.
 func (s *Server) crossOrigin(next handler) handler {
 	if len(s.options.CORSOrigins) == 0 {
@@ -51,8 +51,7 @@ func (s *Server) crossOrigin(next handler) handler {
 	}
 }
 
-// preflight responds to a preflight. A preflight has no key, so the response is the same for every
-// path.
+// preflight responds to a preflight. A preflight lacks a key, so the response is the same for every path.
 func (e *exchange) preflight() {
 	e.setOtherLimits()
 	e.set("Access-Control-Allow-Methods", corsMethods)

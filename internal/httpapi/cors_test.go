@@ -31,7 +31,7 @@ func allowing(origins ...string) func(*httpapi.Options) {
 }
 
 // preflight sends the preflight of a create, as a browser does.
-func (s *service) preflight(path, origin string, changes ...request) *answer {
+func (s *service) preflight(path, origin string, changes ...request) *response {
 	s.t.Helper()
 	changes = append(changes, fromPage(origin), withHeader(asksMethod,
 		"POST"), withHeader("Access-Control-Request-Headers", "authorization,content-type"))
@@ -39,7 +39,7 @@ func (s *service) preflight(path, origin string, changes ...request) *answer {
 }
 
 // wantClosed checks that there are no CORS headers.
-func wantClosed(t *testing.T, a *answer) {
+func wantClosed(t *testing.T, a *response) {
 	t.Helper()
 	for name := range a.Header {
 		if strings.HasPrefix(name, "Access-Control-") {
@@ -48,7 +48,7 @@ func wantClosed(t *testing.T, a *answer) {
 	}
 }
 
-func wantOpen(t *testing.T, a *answer, origin string) {
+func wantOpen(t *testing.T, a *response, origin string) {
 	t.Helper()
 	wantHeader(t, a, allow, origin)
 	if exposed := a.Header.Get(expose); !strings.Contains(exposed, "X-RateLimit-Remaining") {
@@ -113,8 +113,8 @@ func (u untouchable) Identify(string, clock.Reading) (*keyring.Caller, error) {
 	return nil, errors.New("untouchable")
 }
 
-// TestForeignOrigins: origins that resemble an allowed one, and invalid ones, get no CORS headers, but
-// Vary: Origin.
+// TestForeignOrigins: origins that resemble an allowed one, and invalid ones, do not get CORS headers,
+// but Vary: Origin.
 func TestForeignOrigins(t *testing.T) {
 	s := start(t, allowing(site, otherSite))
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 10_000, 10_000))
@@ -155,7 +155,7 @@ func TestAllowedOrigins(t *testing.T) {
 	wantStatus(t, s.list(withKey(spent)), 200)
 	page := fromPage(site)
 
-	for status, a := range map[int]*answer{
+	for status, a := range map[int]*response{
 		200: s.list(withKey(key), page),
 		201: s.create(`{"name":"dog"}`, withKey(key), page),
 		401: s.list(page),

@@ -109,7 +109,7 @@ func TestCreateCategory(t *testing.T) {
 func TestCreateCategoryConditions(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
-	create := func(name, value string) *answer {
+	create := func(name, value string) *response {
 		t.Helper()
 		return s.create(`{"name":"dog"}`, withKey(key), withHeader(name, value))
 	}
@@ -123,7 +123,7 @@ func TestCreateCategoryConditions(t *testing.T) {
 	// rejected.
 	three := s.list(withKey(key)).Header.Get("ETag")
 	match := withHeader("If-Match", three)
-	once := func(name string) *answer {
+	once := func(name string) *response {
 		t.Helper()
 		return s.create(`{"name":"dog"}`, withKey(key), match, withHeader("Idempotency-Key", name))
 	}

@@ -98,7 +98,7 @@ func (s *Server) dispatch(e *exchange) error {
 			"this API key is read-only; use a key with write access, or ask the operator for one")
 	}
 	if endpoint.Writes() && endpoint.Method != http.MethodPost && e.r.Header["Idempotency-Key"] != nil {
-		// It would be ignored, and the caller would rely on it.
+		// It would be ignored, and the client would rely on it.
 		advice := "send the ETag in If-Match instead, which makes retries safe"
 		if endpoint.ID == petcat.OpDeletePet { // pets have no ETag
 			advice = "leave it out: no pet gets the same id, so a retry is safe"

@@ -25,7 +25,7 @@ func (s *Server) respondError(e *exchange, err error) {
 	if status >= http.StatusInternalServerError && !gone {
 		s.logFailure(e, err)
 	}
-	if e.answered {
+	if e.responded {
 		// The connection must be cut, so that the client does not treat the incomplete response
 		// as complete.
 		e.broken = true

@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is when the tests begin: 18 s into a minute, far from a day's end.
+// noon is when the tests start: 18 s into a minute, far from midnight.
 var noon = time.Date(2026, 3, 14, 12, 0, 18, 0, time.UTC)
 
 // service is the API with real components, except for the clock.
@@ -53,8 +53,8 @@ type service struct {
 	records []httpapi.Record // guarded by mu
 }
 
-// nothingUsed reports no usage before a test.
-func nothingUsed(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil }
+// noUsage reports that quotas were unused before a test.
+func noUsage(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil }
 
 // start starts a service. change can modify the options.
 func start(t testing.TB, change ...func(*httpapi.Options)) *service {
@@ -72,7 +72,7 @@ func start(t testing.TB, change ...func(*httpapi.Options)) *service {
 	must(t, s.catalog.Load(t.Context(), s.store))
 	s.limiter = ratelimit.New(ratelimit.Options{
 		Clock:   s.clock,
-		DayUsed: nothingUsed,
+		DayUsed: noUsage,
 		BanMode: petcat.EnforceBans,
 		SaveBan: func(context.Context, petcat.Ban) error { return nil },
 		Banned: func(b petcat.Ban) {
@@ -187,13 +187,13 @@ func withHeader(name, value string) request {
 	return func(r *http.Request) { r.Header.Add(name, value) }
 }
 
-// answer is a response with its body read.
-type answer struct {
+// response is an HTTP response with its body read.
+type response struct {
 	*http.Response
 	body []byte
 }
 
-func (s *service) do(method, path string, body io.Reader, changes ...request) *answer {
+func (s *service) do(method, path string, body io.Reader, changes ...request) *response {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, body)
 	must(s.t, err)
@@ -205,38 +205,38 @@ func (s *service) do(method, path string, body io.Reader, changes ...request) *a
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
 	must(s.t, err)
-	return &answer{Response: res, body: data}
+	return &response{Response: res, body: data}
 }
 
 // serve calls the handler without a network. It does not check the response.
-func (s *service) serve(t testing.TB, method, path, key string, body io.Reader, size int64) *answer {
+func (s *service) serve(t testing.TB, method, path, key string, body io.Reader, size int64) *response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, body)
 	r.ContentLength = size
 	r.Header.Set("Authorization", "Bearer "+key)
 	w := httptest.NewRecorder()
 	s.handler.ServeHTTP(w, r)
-	return &answer{Response: w.Result(), body: w.Body.Bytes()}
+	return &response{Response: w.Result(), body: w.Body.Bytes()}
 }
 
-func (s *service) post(path, body string, changes ...request) *answer {
+func (s *service) post(path, body string, changes ...request) *response {
 	s.t.Helper()
 	return s.do(http.MethodPost, path, strings.NewReader(body), changes...)
 }
 
-func (s *service) list(changes ...request) *answer {
+func (s *service) list(changes ...request) *response {
 	s.t.Helper()
 	return s.do(http.MethodGet, "/v1/categories", nil, changes...)
 }
 
-func (s *service) create(body string, changes ...request) *answer {
+func (s *service) create(body string, changes ...request) *response {
 	s.t.Helper()
 	all := append([]request{withHeader("Content-Type", "application/json")}, changes...)
 	return s.do(http.MethodPost, "/v1/categories", strings.NewReader(body), all...)
 }
 
 // wantStatus checks only the status.
-func wantStatus(t testing.TB, a *answer, status int) {
+func wantStatus(t testing.TB, a *response, status int) {
 	t.Helper()
 	if a.StatusCode != status {
 		t.Fatalf("status %d, want %d; body %.300s", a.StatusCode, status, a.body)
@@ -244,7 +244,7 @@ func wantStatus(t testing.TB, a *answer, status int) {
 }
 
 // wantError checks the status and the code.
-func wantError(t testing.TB, a *answer, status int, code petcat.Code) {
+func wantError(t testing.TB, a *response, status int, code petcat.Code) {
 	t.Helper()
 	wantStatus(t, a, status)
 	if got := a.code(t); got != code {
@@ -253,7 +253,7 @@ func wantError(t testing.TB, a *answer, status int, code petcat.Code) {
 }
 
 // wantMessage checks that the message of an error contains a text.
-func wantMessage(t testing.TB, a *answer, part string) {
+func wantMessage(t testing.TB, a *response, part string) {
 	t.Helper()
 	var e struct{ Message string }
 	must(t, json.Unmarshal(a.body, &e))
@@ -262,7 +262,7 @@ func wantMessage(t testing.TB, a *answer, part string) {
 	}
 }
 
-func (a *answer) code(t testing.TB) petcat.Code {
+func (a *response) code(t testing.TB) petcat.Code {
 	t.Helper()
 	var e struct{ Code petcat.Code }
 	must(t, json.Unmarshal(a.body, &e))
@@ -270,7 +270,7 @@ func (a *answer) code(t testing.TB) petcat.Code {
 }
 
 // number parses a header as a whole number.
-func (a *answer) number(t testing.TB, name string) int64 {
+func (a *response) number(t testing.TB, name string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(a.Header.Get(name), 10, 64)
 	if err != nil {
@@ -280,7 +280,7 @@ func (a *answer) number(t testing.TB, name string) int64 {
 }
 
 // wantHeadline checks the contract's three headers.
-func wantHeadline(t testing.TB, a *answer, limit, remaining int64, reset time.Time) {
+func wantHeadline(t testing.TB, a *response, limit, remaining int64, reset time.Time) {
 	t.Helper()
 	got := [3]int64{
 		a.number(t, "X-RateLimit-Limit"),
@@ -292,7 +292,7 @@ func wantHeadline(t testing.TB, a *answer, limit, remaining int64, reset time.Ti
 	}
 }
 
-func wantHeader(t testing.TB, a *answer, name, want string) {
+func wantHeader(t testing.TB, a *response, name, want string) {
 	t.Helper()
 	if got := a.Header.Get(name); got != want {
 		t.Errorf("%s: %q, want %q", name, got, want)

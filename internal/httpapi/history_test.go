@@ -34,7 +34,7 @@ func TestUsageHistory(t *testing.T) {
 			},
 		}},
 	}))
-	get := func(query string) *answer {
+	get := func(query string) *response {
 		t.Helper()
 		return s.do("GET", "/v1/usage/history"+query, nil, withKey(key))
 	}

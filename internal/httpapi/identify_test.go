@@ -198,7 +198,7 @@ func (f pollingFeed) IdentifyNew(ctx context.Context, credential string, now clo
 }
 
 // TestNewKeyAfterTooManyFailures: a key that another node has just created works, whatever else its
-// address has sent. Malformed keys cause no look-up.
+// address has sent. Malformed keys are not looked up.
 func TestNewKeyAfterTooManyFailures(t *testing.T) {
 	s, polls := start(t), new(atomic.Int64)
 	s.options.Keyring = pollingFeed{s.keyring, polls}
@@ -207,7 +207,7 @@ func TestNewKeyAfterTooManyFailures(t *testing.T) {
 	generated, err := petcat.GenerateKey(petcat.Production, zeros{})
 	must(t, err)
 	unknown := generated.Secret.Reveal()
-	list := func(key string) *answer { return s.serve(t, "GET", "/v1/categories", key, nil, 0) }
+	list := func(key string) *response { return s.serve(t, "GET", "/v1/categories", key, nil, 0) }
 
 	for range httpapi.FailuresPerMinute {
 		wantError(t, list("nonsense"), 401, petcat.CodeInvalidAPIKey)

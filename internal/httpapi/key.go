@@ -82,16 +82,16 @@ func (s *Server) rotateKey(e *exchange, body []byte) error {
 	if err != nil {
 		return err
 	}
-	answer := rotatedJSON{
+	response := rotatedJSON{
 		keyJSON:       keyOf(rotated.Value.New),
 		Replaces:      rotated.Value.Old.ID.String(),
 		ReplacedUntil: secondsOf(rotated.Value.Old.ExpiresAt),
 	}
 	if !rotated.Replayed {
-		answer.Key = secret.Reveal()
+		response.Key = secret.Reveal()
 	}
 	e.setReplayed(rotated.Replayed)
-	e.sendJSON(http.StatusCreated, marshal(answer))
+	e.sendJSON(http.StatusCreated, marshal(response))
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (s *Server) revokeKey(e *exchange) error {
 	return nil
 }
 
-// author returns the account's customer as the author of a change of the key that was used.
+// author returns the account's customer as the author of a change to the request's key.
 func (e *exchange) author(request string) (petcat.Author, error) {
 	key, err := web.IdempotencyKey(e.r.Header)
 	return petcat.Author{
@@ -135,7 +135,7 @@ func (e *exchange) author(request string) (petcat.Author, error) {
 	}, err
 }
 
-// setChangesSpent sets the rate-limit headers to the limit of changes, which is spent for a time.
+// setChangesSpent sets the rate-limit headers to the change limit, which is currently used up.
 func (e *exchange) setChangesSpent(wait time.Duration) {
 	now := e.server.options.Clock.Read().Wall
 	end := (now + int64(wait) + int64(time.Second) - 1) / int64(time.Second)
@@ -148,7 +148,7 @@ func (e *exchange) setChangesSpent(wait time.Duration) {
 	e.setHeaders(p.minute, spent, p, appendState(nil, p.window, spent, now), now)
 	e.retryAfter = end - now/int64(time.Second)
 	e.ownLimits = true
-	delete(e.Header(), "X-Stability") // which no 429 has
+	delete(e.Header(), "X-Stability") // which 429s do not have
 }
 
 // setReplayed marks the response to a change that an earlier request has made.

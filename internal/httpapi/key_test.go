@@ -32,7 +32,7 @@ type rotated struct {
 	ReplacedUntil int64    `json:"replaced_until"`
 }
 
-func (s *service) rotate(body, key string, changes ...request) *answer {
+func (s *service) rotate(body, key string, changes ...request) *response {
 	s.t.Helper()
 	return s.post("/v1/key/rotate", body, append(changes, withKey(key))...)
 }
@@ -141,8 +141,9 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestLostRotation: a program whose rotation got no response is not locked out before its overlap
-// ends, and no program loses a successor that it uses. A repeated request with the successor tells that it was stored.
+// TestLostRotation: a program whose rotation did not get a response is not locked out before its overlap
+// ends, and programs do not lose a successor that they use. A repeated request with the successor reports
+// that it was stored.
 func TestLostRotation(t *testing.T) {
 	s := start(t)
 	account := s.account("acme", petcat.Free)
@@ -290,7 +291,7 @@ func TestNetworks(t *testing.T) {
 	wantHeadline(t, s.list(withKey(key), from("203.0.113.9")), 60, 57, minute)
 }
 
-func (s *service) report(body string, changes ...request) *answer {
+func (s *service) report(body string, changes ...request) *response {
 	s.t.Helper()
 	return s.post("/leaked-keys", body, changes...)
 }
@@ -377,7 +378,7 @@ type noStore struct {
 	t testing.TB
 }
 
-// TestLeakedNoise: 10,000 texts of noise need no query, not even keys of the right form that nobody has.
+// TestLeakedNoise: 10,000 random texts do not cause a query, not even well-formed keys that do not exist.
 // Further reports of the address get 429.
 func TestLeakedNoise(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.Store = noStore{t: t} }) // any call panics

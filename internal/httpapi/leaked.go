@@ -11,7 +11,7 @@ import (
 	"github.com/petcat-api/petcat/internal/clientnet"
 )
 
-// leakedPath is where anybody can report leaked keys, without a key.
+// leakedPath is the path for reports of leaked keys, which do not need a key.
 const leakedPath = "/leaked-keys"
 
 const (

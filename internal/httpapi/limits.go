@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// FailuresPerMinute is the limit of failed credentials of an address per minute. It is high
+	// FailuresPerMinute is the limit of failed credentials per minute and address. It is high
 	// enough for an office with one address and a wrong key in a script, and too low to guess
 	// keys.
 	FailuresPerMinute = 600
-	// PeeksPerMinute is the limit of usage requests of an account per minute and node. They do
+	// PeeksPerMinute is the limit of usage requests per minute, account and node. They do
 	// not count against the account's quotas.
 	PeeksPerMinute = 60
 )
@@ -204,7 +204,7 @@ func (s *Server) refresh(e *exchange) {
 	case now.Wall/int64(time.Second) == e.start.Wall/int64(time.Second):
 	case e.Decision.Allowed && !e.ownLimits:
 		s.setLimits(e, e.Decision.At(at))
-	case e.reset <= second: // the rejecting window has ended
+	case e.reset <= second: // the rejecting window was reset
 		e.setDate(at)
 		e.set("X-RateLimit-Reset", strconv.FormatInt(second+1, 10))
 	}
@@ -326,7 +326,7 @@ func (s *Server) getUsage(e *exchange) error {
 		return err
 	}
 	s.setLimits(e, d)
-	answer := usage{
+	response := usage{
 		Plan: e.caller.Plan,
 		Windows: []windowUsage{
 			usageOf(petcat.Minute, d.Minute),
@@ -335,21 +335,21 @@ func (s *Server) getUsage(e *exchange) error {
 		Key: keyOf(key),
 	}
 	stored := s.options.Catalog.Holdings(e.caller.Account).Account
-	answer.Storage = storageUsage{
+	response.Storage = storageUsage{
 		Bytes:         stored.Bytes,
 		MaxBytes:      e.caller.Storage.Bytes,
 		Categories:    stored.Categories,
 		MaxCategories: e.caller.Storage.Categories,
 	}
 	if d.BanEnds != 0 {
-		answer.Ban = &banUsage{Until: d.BanEnds}
+		response.Ban = &banUsage{Until: d.BanEnds}
 	}
 	for _, b := range bans {
 		if !b.Shadow {
-			answer.Bans = append(answer.Bans, keyBan{Key: b.Key.String(), Until: b.EndsAt.Unix()})
+			response.Bans = append(response.Bans, keyBan{Key: b.Key.String(), Until: b.EndsAt.Unix()})
 		}
 	}
-	e.sendJSON(http.StatusOK, marshal(answer))
+	e.sendJSON(http.StatusOK, marshal(response))
 	return nil
 }
 

@@ -25,7 +25,7 @@ func TestLimits(t *testing.T) {
 
 	t.Run("every authenticated request counts", func(t *testing.T) {
 		left := int64(58)
-		for _, a := range []*answer{
+		for _, a := range []*response{
 			s.do("GET", "/v1/nothing", nil, withKey(key)),
 			s.do("DELETE", "/v1/categories", nil, withKey(key)),
 			s.do("OPTIONS", "/v1/categories", nil, withKey(key)),

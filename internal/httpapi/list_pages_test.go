@@ -13,7 +13,7 @@ import (
 )
 
 // pageIDs returns the ids of a page, and the path of the next page, "" if there is none.
-func pageIDs(t *testing.T, a *answer) (ids []int64, next string) {
+func pageIDs(t *testing.T, a *response) (ids []int64, next string) {
 	t.Helper()
 	wantStatus(t, a, 200)
 	var page []struct{ ID int64 }
@@ -34,7 +34,7 @@ func pageIDs(t *testing.T, a *answer) (ids []int64, next string) {
 func TestListPages(t *testing.T) {
 	s := start(t)
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 1_000_000, 100_000_000))
-	get := func(query string, changes ...request) *answer {
+	get := func(query string, changes ...request) *response {
 		return s.do("GET", "/v1/categories?"+query, nil, append(changes, withKey(key))...)
 	}
 	if ids, next := pageIDs(t, get("limit=1")); len(ids) != 0 || next != "" {

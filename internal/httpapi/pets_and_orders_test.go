@@ -196,7 +196,7 @@ func TestSunset(t *testing.T) {
 	key, _ := s.key(s.account("acme", petcat.Enterprise, 100_000, 1_000_000))
 	wantStatus(t, s.create(`{"name":"dog"}`, withKey(key)), 201)
 	created := s.post("/v1/pets", `{"name":"Rex","category_id":1}`, withKey(key))
-	get := func(id string, status int) *answer {
+	get := func(id string, status int) *response {
 		t.Helper()
 		a := s.do("GET", "/v1/pets/"+id, nil, withKey(key))
 		wantStatus(t, a, status)

@@ -44,11 +44,11 @@ type exchange struct {
 	// X-RateLimit-Reset, 0 until the rate-limit headers are set, and the time of their decision by
 	// the limiter's clock, in nanoseconds since the Unix epoch.
 	reset, decided int64
-	ownLimits      bool // they are not those of the Decision
+	ownLimits      bool // they are not from the Decision
 
 	caller     *keyring.Caller
-	authError  error       // the reason that there is no caller
-	answered   bool        // the status line was sent
+	authError  error       // the reason why the caller is unknown
+	responded  bool        // the status line was sent
 	bodyTaken  int64       // bytes of BodyBytes that the body uses
 	bodyOver   bool        // the body was read completely, or reading it failed
 	cut        atomic.Bool // see cutOff
@@ -71,12 +71,12 @@ func (e *exchange) set(name, value string) {
 }
 
 func (e *exchange) WriteHeader(status int) {
-	e.answered, e.Status = true, status
+	e.responded, e.Status = true, status
 	e.w.WriteHeader(status)
 }
 
 func (e *exchange) Write(p []byte) (int, error) {
-	if !e.answered {
+	if !e.responded {
 		e.WriteHeader(http.StatusOK)
 	}
 	n, err := e.w.Write(p)

@@ -51,8 +51,8 @@ func (e *exchange) send(status int, parts ...[]byte) {
 			piece := part[:min(len(part), pieceSize)]
 			if left -= int64(len(piece)); left < 0 {
 				left = pieceSize - int64(len(piece))
-				// Socket deadlines follow the system clock. The call fails only if the writer
-				// has no deadlines.
+				// Socket deadlines follow the system clock. The call fails only if the writer does not
+				// support deadlines.
 				_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(pieceTimeout))
 				if e.cut.Load() { // before the deadline was set
 					return
@@ -66,7 +66,7 @@ func (e *exchange) send(status int, parts ...[]byte) {
 	}
 }
 
-// cutOff ends the response of a client that reads too slowly, during send.
+// cutOff aborts the response to a client that reads too slowly, during send.
 func (e *exchange) cutOff() {
 	e.cut.Store(true)
 	_ = http.NewResponseController(e.w).SetWriteDeadline(clock.Deadline(0))

@@ -40,7 +40,7 @@ func (s *Server) route() {
 	s.api = s.record( // outermost: sends errors, and records every outcome
 		s.recover( // turns a panic of the steps below into an error
 			s.crossOrigin( // lets web pages read all responses; responds to preflights, which have no key
-				s.identify( // finds the caller by its key; limit rejects a request without one
+				s.identify( // finds the caller by its key; limit rejects a request without a caller
 					s.limit( // 401, 429; charges, and sets the rate-limit headers before any other response
 						s.dispatch))))) // 404, 405, 410, 403, then the operation: body (413, 415, 408, 400) and handler
 	s.outside = s.record(s.recover(s.crossOrigin(s.document)))

@@ -6,8 +6,8 @@
 // error. Each request has one [Record]. The steps fill the record, which is logged and counted
 // once, at the end.
 //
-// The package imports no store; it depends on small interfaces. It does not use http.ServeMux,
-// because the contract has no redirects and no plain-text responses. If the limiter or the
+// The package does not import a store; it depends on small interfaces. It does not use http.ServeMux,
+// because the contract excludes redirects and plain-text responses. If the limiter or the
 // keyring cannot decide, the response is 503 with Retry-After, never 200 or 429.
 package httpapi
 
@@ -46,9 +46,8 @@ type identifier interface {
 	Find(ctx context.Context, hashes []petcat.KeyHash) []petcat.KeyID
 }
 
-// Store is the part of the store that the API calls. The methods are those of
-// [petcat.CategoryStore], [petcat.PetStore], [petcat.OrderStore], [petcat.KeyStore],
-// [petcat.BanStore] and [petcat.UsageStore].
+// Store is the part of the store that the API calls. The methods are from [petcat.CategoryStore],
+// [petcat.PetStore], [petcat.OrderStore], [petcat.KeyStore], [petcat.BanStore] and [petcat.UsageStore].
 type Store interface {
 	CreateCategory(ctx context.Context, c petcat.CreateCategory) (petcat.CreatedCategory, error)
 	UpdateCategory(ctx context.Context, u petcat.UpdateCategory) (petcat.Category, error)
@@ -124,7 +123,7 @@ type Server struct {
 	exchanges     sync.Pool
 	policies      sync.Map // petcat.Quota to *policy; only operators create quotas
 	date          atomic.Pointer[date]
-	addressPolicy *policy // for callers without a valid key
+	addressPolicy *policy // for clients without a valid key
 	usagePolicy   *policy // for accounts that request their usage too often
 	changesPolicy *policy // for accounts that change their keys too often
 

@@ -42,7 +42,7 @@ func (b behind) Spend(_ context.Context, c ratelimit.Charge) (ratelimit.Decision
 }
 
 // TestResetByLimitersClock: a rejection whose body arrived slowly shows the end of the window by the
-// clock of the limiter, which Retry-After follows.
+// limiter's clock, which Retry-After follows.
 func TestResetByLimitersClock(t *testing.T) {
 	s := start(t, func(o *httpapi.Options) { o.Limiter = behind{clock: o.Clock, by: 5 * time.Second} })
 	key, _ := s.key(s.account("free", petcat.Free))
@@ -59,8 +59,8 @@ func TestResetByLimitersClock(t *testing.T) {
 	}
 }
 
-// TestResetMinusDate: X-RateLimit-Reset minus Date is the wait by the limiter's clock, so a client needs
-// no clock of its own, whatever the difference of the node's clock is.
+// TestResetMinusDate: X-RateLimit-Reset minus Date is the wait by the limiter's clock, so a client does
+// not need its own clock, whatever the node's clock shows.
 func TestResetMinusDate(t *testing.T) {
 	for _, by := range []time.Duration{0, 20 * time.Second, -20 * time.Second, time.Hour} {
 		s := start(t, func(o *httpapi.Options) { o.Limiter = behind{clock: o.Clock, by: by} })
