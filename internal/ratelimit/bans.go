@@ -31,7 +31,7 @@ func (b *bans) close() {
 	b.saving.Wait()
 }
 
-// history is a key's recent bans and early retries.
+// history holds a key's recent bans and early retries.
 type history struct {
 	minute int64 // index of the minute of first and early
 	first  int64 // time of the first rejection, nanoseconds
@@ -39,8 +39,8 @@ type history struct {
 	ban    petcat.Ban
 }
 
-// inForce reports whether the ban is active, enforced or not. If it would end later than a new
-// ban, the clock was set back after it was imposed. It then counts as ended, so that no ban lasts
+// inForce reports whether the ban is active, whether it is enforced or not. If it would end later than a
+// new ban, the clock was set back after it was imposed. It then counts as over, so that a ban never lasts
 // longer than announced.
 func (h *history) inForce(now int64) bool {
 	left := h.ban.EndsAt.Sub(time.Unix(0, now))
@@ -58,7 +58,7 @@ func (b *bans) end(key petcat.KeyID) int64 {
 	return h.ban.EndsAt.Unix()
 }
 
-// reject returns the decision for a request whose quota is spent. It counts early retries, warns
+// reject returns the decision for a request whose quota is used up. It counts early retries, warns
 // and bans.
 func (b *bans) reject(c Charge, u Usage) Decision {
 	d := u.Decide(u.NextOutcome(), c.Key)
@@ -77,7 +77,7 @@ func (b *bans) reject(c Charge, u Usage) Decision {
 }
 
 // retried counts a rejected request of a key. It returns the number of early retries, or a new
-// ban, one level above the last one. It counts nothing while a ban is in force.
+// ban, one level above the last one. It does not count during a ban.
 func (b *bans) retried(c Charge, now int64) (early int64, ban *petcat.Ban) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,9 +141,8 @@ func (b *bans) sweep(now int64) {
 	})
 }
 
-// save saves a ban in the background, so that no request waits for the store; the ban is already
-// in force. It retries every second until the ban has ended, and once more when the process
-// stops.
+// save saves a ban in the background, so that requests do not wait for the store; the ban is already in
+// force. It retries every second until the ban is over, and once more when the process stops.
 func (b *bans) save(ban petcat.Ban) {
 	for stopping := false; ; {
 		ctx := context.Background() //nolint:forbidigo // a ban outlives its request

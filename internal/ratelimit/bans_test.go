@@ -16,7 +16,7 @@ import (
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
-// exhaust spends the quota of the minute and sends one more request.
+// exhaust uses up the minute quota and sends another request.
 func (s *service) exhaust(c ratelimit.Charge) {
 	s.t.Helper()
 	for s.spend(c).Outcome == ratelimit.Allowed {
@@ -199,7 +199,7 @@ func TestBanAfterClockIsSetBack(t *testing.T) {
 	})
 }
 
-// saver is a store of bans that may fail.
+// saver is a ban store that may fail.
 type saver struct {
 	*ratelimit.Limiter
 
@@ -315,7 +315,7 @@ func TestBansAreSaved(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &saver{}
 				s.Limiter = ratelimit.New(ratelimit.Options{
-					Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&s.log, nil)), DayUsed: nothingUsed,
+					Clock: clock.NewSystem(), Logger: slog.New(slog.NewTextHandler(&s.log, nil)), DayUsed: noUsage,
 					BanMode: petcat.EnforceBans, Banned: func(petcat.Ban) {}, SaveBan: s.SaveBan,
 				})
 				test(t, s)

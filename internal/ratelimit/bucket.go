@@ -13,8 +13,8 @@ const (
 	AllAccounts  = 1 << 30 // no limit: only operators create them
 )
 
-// Bucket limits events by key in each UTC minute, only on this node: failed credentials of an
-// address, or free requests of an account. Use [NewBucket].
+// Bucket limits events by key in each UTC minute, only on this node: an address's failed credentials, or
+// an account's free requests. Use [NewBucket].
 type Bucket[K comparable] struct {
 	clock clock.Clock
 	limit int64

@@ -16,10 +16,10 @@ import (
 type trueTime struct {
 	now   int64
 	there time.Duration // latency of the next call to the counters
-	back  time.Duration // latency of its answer
+	back  time.Duration // latency of its response
 }
 
-// nodeClock is the clock of a node, which differs from the true time.
+// nodeClock is a node's clock, which differs from the true time.
 type nodeClock struct {
 	of     *trueTime
 	wall   time.Duration // lead of the wall clock
@@ -50,8 +50,8 @@ func (c *slowCounters) Charge(ctx context.Context, charges []petcat.QuotaCharge)
 	return counts, err
 }
 
-// A client that waited for Retry-After is admitted by every node, whatever happens to the clock
-// of one node. Each case starts 30 s into a minute.
+// Every node allows a request after Retry-After, whatever happens to the clock of one node. Each case
+// starts 30 s into a minute.
 func TestAllowedAfterRetryAfter(t *testing.T) {
 	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func TestAllowedAfterRetryAfter(t *testing.T) {
 		{name: "slow", before: func(_ *trueTime, c *nodeClock) { c.rate = -500e-6 }},
 		{name: "fast", before: func(_ *trueTime, c *nodeClock) { c.rate = 500e-6 }},
 		{name: "a call is late", before: func(w *trueTime, _ *nodeClock) { w.there = 5 * time.Second }},
-		{name: "an answer is late", before: func(w *trueTime, _ *nodeClock) { w.back = 5 * time.Second }},
+		{name: "a response is late", before: func(w *trueTime, _ *nodeClock) { w.back = 5 * time.Second }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := &trueTime{now: noon.Add(30 * time.Second).UnixNano()}
@@ -107,8 +107,8 @@ func TestAllowedAfterRetryAfter(t *testing.T) {
 	}
 }
 
-// Bans go by the counters' clock on every node, also while a node's own clock is wrong: Retry-After is
-// the same everywhere, and a client that waited is admitted by every node.
+// Bans follow the counters' clock on every node, even while a node's clock is wrong: Retry-After is the
+// same everywhere, and every node allows a request after it.
 func TestBansByCountersClock(t *testing.T) {
 	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
 	w := &trueTime{now: noon.Add(30 * time.Second).UnixNano()}
@@ -138,7 +138,7 @@ func TestBansByCountersClock(t *testing.T) {
 		}
 		return d
 	}
-	for _, node := range nodes { // any answer tells the counters' time
+	for _, node := range nodes { // any response reports the counters' time
 		spend(node, ratelimit.Charge{Account: 2, Key: 2, Quota: plenty})
 	}
 	for spend(nodes[1], charge).Outcome != ratelimit.Banned {

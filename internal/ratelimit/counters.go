@@ -38,7 +38,7 @@ var ErrDown = errors.New("the counters have not responded for 30 seconds")
 var (
 	errOverloaded = errors.New("too many requests are queued for the counters")
 	errLocked     = errors.New("the counters were locked for a second")
-	errCallFailed = errors.New("a call of the counters failed, and others succeed")
+	errCallFailed = errors.New("a call to the counters failed, and others succeed")
 )
 
 // counters counts requests in the database that all nodes share, with many requests in a call. A
@@ -48,17 +48,17 @@ type counters struct {
 	clock   *sharedClock
 	learn   func(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading)
 	calls   *groupcommit.Committer[*pending]
-	open    context.Context //nolint:containedctx // ends when the counters are closed
+	open    context.Context //nolint:containedctx // canceled by close
 	stop    context.CancelFunc
 	probing sync.WaitGroup
 
 	mu    sync.Mutex
 	state state // guarded by mu
-	// live ends when the counters fall silent. All waiting requests share it. Guarded by mu.
+	// live is canceled when the counters fall silent. All waiting requests share it. Guarded by mu.
 	live       context.Context //nolint:containedctx // shared by requests
 	fallSilent context.CancelFunc
 	timer      *time.Timer   // calls tick when a doubt becomes silence
-	answer     chan struct{} // closed by the next answer; nil until a call fails; guarded by mu
+	response   chan struct{} // closed by the next response; nil until a call fails; guarded by mu
 	cause      error         // of the last failed call; guarded by mu
 }
 
@@ -67,30 +67,30 @@ type pending struct {
 	petcat.QuotaCharge
 
 	since int64           // monotonic
-	live  context.Context //nolint:containedctx // ends when nobody waits any more
-	held  error           // of the last call, if nothing was charged
+	live  context.Context //nolint:containedctx // canceled when the request is abandoned
+	held  error           // of the last call, if it was rolled back
 
 	got petcat.QuotaCount
 }
 
-// failedCall is the error of a failed call. Its requests wait: after an answer to another call they
-// are rejected, and in silence they are decided from memory.
+// failedCall is the error of a failed call. Its requests wait: if another call succeeds they are
+// rejected, and in silence they are decided from memory.
 type failedCall struct {
 	error
 
-	answer <-chan struct{} // closed by the next answer
+	response <-chan struct{} // closed by the next response
 }
 
 func (e *failedCall) Unwrap() error { return e.error }
 
-// newCounters starts the counters. learn is called with each answer.
+// newCounters starts the counters. learn is called with each response.
 func newCounters(
 	o Options, shared *sharedClock, learn func(petcat.AccountID, petcat.QuotaCount, clock.Reading, clock.Reading),
 ) *counters {
 	c := &counters{options: o, clock: shared, learn: learn}
-	c.open, c.stop = context.WithCancel(context.Background()) //nolint:forbidigo // ends with close
-	c.timer = time.AfterFunc(silence, c.tick)                 // without a doubt, it does nothing
-	c.respond()
+	c.open, c.stop = context.WithCancel(context.Background()) //nolint:forbidigo // canceled by close
+	c.timer = time.AfterFunc(silence, c.tick)                 // no effect unless the counters are doubtful
+	c.resume()
 	c.calls = groupcommit.New(groupcommit.Options[*pending]{
 		Commit: c.call, Expired: expired, Clock: o.Clock, Observe: o.Observe,
 		Overtake: overtake, MaxGroup: requestsInCall, Line: groupcommit.NewLine(maxWaiting),
@@ -98,7 +98,7 @@ func newCounters(
 	return c
 }
 
-// close ends the calls and probes. The timer still decides requests of a failed call.
+// close stops the calls and probes. The timer still decides the requests of a failed call.
 func (c *counters) close() {
 	c.stop()
 	c.calls.Close()
@@ -113,8 +113,8 @@ func (c *counters) err() error {
 	return c.state.err()
 }
 
-// charge counts a request. It returns [ErrSilent] if memory must decide. If an account was locked,
-// nothing was charged, and the request joins another call until it expires.
+// charge counts a request. It returns [ErrSilent] if memory must decide. If an account was locked, the
+// call was rolled back, and the request joins another call until it expires.
 func (c *counters) charge(q petcat.QuotaCharge) (petcat.QuotaCount, error) {
 	r := &pending{QuotaCharge: q, since: c.options.Clock.Read().Mono}
 	for {
@@ -139,7 +139,7 @@ func (c *counters) join(r *pending) error {
 	err = c.calls.Submit(live, r)
 	if failed, ok := errors.AsType[*failedCall](err); ok {
 		select {
-		case <-failed.answer:
+		case <-failed.response:
 			return fmt.Errorf("%w: %w", errCallFailed, failed)
 		case <-live.Done():
 		}
@@ -150,24 +150,24 @@ func (c *counters) join(r *pending) error {
 	return err
 }
 
-// ready returns when requests may join calls. The context ends when the counters fall silent.
+// ready returns when requests may join calls. The context is canceled when the counters fall silent.
 func (c *counters) ready() (live context.Context, err error) {
 	for {
 		c.mu.Lock()
 		c.advance()
-		s, live, answer := c.state, c.live, c.answer
+		s, live, response := c.state, c.live, c.response
 		c.mu.Unlock()
 		if s.phase != doubtful {
 			return live, s.err()
 		}
 		select {
-		case <-answer:
+		case <-response:
 		case <-live.Done():
 		}
 	}
 }
 
-// expired returns an error if nobody waits for a request, or if it has waited too long. Such
+// expired returns an error for a request that is abandoned, or has waited too long. Such
 // requests are not charged.
 func expired(r *pending, now clock.Reading) error {
 	if r.live.Err() != nil {
@@ -198,7 +198,7 @@ func (c *counters) call(group []*pending) error {
 	if err != nil && !errors.Is(err, petcat.ErrAccountHeld) {
 		return c.failed(sent.Mono, err)
 	}
-	c.answered(received.Mono)
+	c.responded(received.Mono)
 	if err != nil {
 		return err
 	}
@@ -216,27 +216,27 @@ func (c *counters) failed(sent int64, cause error) error {
 	defer c.mu.Unlock()
 	before := c.state.phase
 	c.state, c.cause = c.state.failure(sent), cause
-	if before == answering {
-		answer := make(chan struct{})
-		c.answer = answer
-		c.probing.Go(func() { c.probe(answer) })
+	if before == responding {
+		response := make(chan struct{})
+		c.response = response
+		c.probing.Go(func() { c.probe(response) })
 	}
 	c.advance()
-	return &failedCall{cause, c.answer}
+	return &failedCall{cause, c.response}
 }
 
-// answered records an answer.
-func (c *counters) answered(now int64) {
+// responded records a response.
+func (c *counters) responded(now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.state.phase
-	c.state = c.state.answer(now)
-	if before == answering {
+	c.state = c.state.response(now)
+	if before == responding {
 		return
 	}
-	close(c.answer)
+	close(c.response)
 	if before != doubtful {
-		c.respond()
+		c.resume()
 	}
 }
 
@@ -249,7 +249,7 @@ func (c *counters) tick() {
 
 // advance brings the state to the current time. The caller must hold mu.
 func (c *counters) advance() {
-	if c.state.phase == answering {
+	if c.state.phase == responding {
 		return
 	}
 	now := c.options.Clock.Read().Mono
@@ -265,15 +265,15 @@ func (c *counters) advance() {
 	}
 }
 
-// respond begins a time without silence. The caller must hold mu.
-func (c *counters) respond() {
+// resume starts a period in which the counters respond. The caller must hold mu.
+func (c *counters) resume() {
 	c.live, c.fallSilent = context.WithCancel(context.Background()) //nolint:forbidigo // shared by requests
 	c.options.Logger.Info("counting requests in the database")
 }
 
-// probe sends probes until the counters answer. It does not wait for a probe longer than the pause
+// probe sends probes until the counters respond. It does not wait for a probe longer than the pause
 // before the next one, because a broken connection may hang while a new one works.
-func (c *counters) probe(answer <-chan struct{}) {
+func (c *counters) probe(response <-chan struct{}) {
 	for pause := firstPause; c.open.Err() == nil; pause = min(2*pause, maxPause) {
 		ctx, cancel := context.WithTimeout(c.open, pause)
 		_ = c.calls.Submit(ctx, &pending{
@@ -282,7 +282,7 @@ func (c *counters) probe(answer <-chan struct{}) {
 			live:        ctx,
 		}) // call records the result
 		select {
-		case <-answer:
+		case <-response:
 			cancel()
 			return
 		case <-ctx.Done():

@@ -23,7 +23,7 @@ type scripted struct {
 
 	plan    behavior
 	charged int       // number of charged requests; guarded by counters.mu
-	at      time.Time // time of the last answer; guarded by counters.mu
+	at      time.Time // time of the last response; guarded by counters.mu
 }
 
 func newScripted() *scripted {
@@ -63,7 +63,7 @@ func (s *scripted) set(plan behavior) {
 	s.plan = plan
 }
 
-// behavior returns the duration of a call of the counters, and its error.
+// behavior returns the duration of a call to the counters, and its error.
 type behavior = func() (time.Duration, error)
 
 func well() (time.Duration, error) { return time.Millisecond, nil }
@@ -76,7 +76,7 @@ func failsLate() (time.Duration, error) {
 	return 300 * time.Millisecond, errors.New("connection reset")
 }
 
-// inOrder is counters whose first calls behave as given, and all later ones well.
+// inOrder are counters whose first calls behave as given, and whose later calls succeed.
 func inOrder(first ...behavior) behavior {
 	return func() (time.Duration, error) {
 		if len(first) == 0 {
@@ -128,7 +128,7 @@ func (s *service) ask(id petcat.AccountID) (who string, took time.Duration) {
 const unavailable = string(petcat.CodeServiceUnavailable)
 
 // While the counters hang or fail, requests wait for a second; then the node decides from memory,
-// until a probe finds that the counters answer again.
+// until a probe finds that the counters respond again.
 func TestSilence(t *testing.T) {
 	for name, plan := range map[string]behavior{"hangs": hangs, "fails": fails, "fails late": failsLate} {
 		t.Run(name, func(t *testing.T) {
@@ -184,8 +184,8 @@ func TestMemoryDecidesOnce(t *testing.T) {
 	})
 }
 
-// One line of the log says that memory decides, one that the counters decide again. A failed call
-// is not logged.
+// One log line says that memory decides, another that the counters decide again. A failed call is not
+// logged.
 func TestSilenceIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newScripted()
@@ -224,13 +224,13 @@ func TestSilenceIsLogged(t *testing.T) {
 			`counting requests in memory for up to 30 seconds" error="connection refused"`)
 		c.set(well)
 		time.Sleep(2 * time.Second)
-		wantLines("an answer", `level=INFO msg="counting requests in the database"`)
+		wantLines("a response", `level=INFO msg="counting requests in the database"`)
 		s.Close()
 	})
 }
 
-// Decisions from memory continue from the last answer of the counters.
-func TestMemoryContinuesFromLastAnswer(t *testing.T) {
+// Decisions from memory continue from the counters' last response.
+func TestMemoryContinuesFromLastResponse(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		charge := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 60, PerDay: 100}}
 		for range 40 {
@@ -248,7 +248,7 @@ func TestMemoryContinuesFromLastAnswer(t *testing.T) {
 	})
 }
 
-// After 30 s, requests get 503 until the counters answer again.
+// After 30 s, requests get 503 until the counters respond again.
 func TestMemoryExpires(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		c.set(fails)
@@ -270,7 +270,7 @@ func TestMemoryExpires(t *testing.T) {
 	})
 }
 
-// The second and the 30 s begin when the first call is sent that fails, even if the node was idle for an
+// The second and the 30 s begin when the first failing call is sent, even if the node was idle for an
 // hour before.
 func TestSilenceAfterAnIdleHour(t *testing.T) {
 	for name, plan := range map[string]behavior{"hangs": hangs, "fails": fails, "fails late": failsLate} {
@@ -287,8 +287,8 @@ func TestSilenceAfterAnIdleHour(t *testing.T) {
 	}
 }
 
-// A call that fails proves nothing, so a probe follows at once, on a new connection. Its answer ends
-// the wait of the request, which may have been charged: 503, and nothing is decided from memory.
+// One failed call is not enough, so a probe follows at once, on a new connection. When it succeeds, the
+// waiting request, which may have been charged, gets 503. It is not decided from memory.
 func TestBrokenConnections(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -328,7 +328,7 @@ func TestOtherCallHangs(t *testing.T) {
 			who  string
 			took time.Duration
 		}{
-			{unavailable, time.Second + time.Millisecond}, // until a probe is answered
+			{unavailable, time.Second + time.Millisecond}, // until a probe succeeds
 			{unavailable, time.Millisecond},
 			{"counters", time.Millisecond},
 		} {
@@ -343,9 +343,9 @@ func TestOtherCallHangs(t *testing.T) {
 	})
 }
 
-// At the begin of an outage, one call is answered after another was sent. The request of the other call
-// waits for a second from this answer, and is then decided from memory as well.
-func TestLastAnswerBeforeSilence(t *testing.T) {
+// At the start of an outage, one call succeeds after another was sent. The other call's request waits for
+// a second from this response, and is then also decided from memory.
+func TestLastResponseBeforeSilence(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		takes := func() (time.Duration, error) { return 20 * time.Millisecond, nil }
 		c.set(inOrder(takes, hangs, hangs, hangs, hangs, hangs, hangs))
@@ -415,8 +415,7 @@ func TestCloseInDoubt(t *testing.T) {
 	})
 }
 
-// If one call fails while others succeed, its requests get 503 and are not admitted from
-// memory.
+// If one call fails while others succeed, its requests get 503 and are not decided from memory.
 func TestOneCallFails(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		n := 0
@@ -448,8 +447,8 @@ func TestOneCallFails(t *testing.T) {
 	})
 }
 
-// Requests of an account that another call locks are submitted again for a second, and then get
-// 503. None is decided from memory.
+// While another call locks an account, its requests are resubmitted for a second, and then get 503. They
+// are not decided from memory.
 func TestLockedAccount(t *testing.T) {
 	sharing(t, func(t *testing.T, s *service, c *scripted) {
 		held := 3
@@ -475,11 +474,11 @@ func TestLockedAccount(t *testing.T) {
 	})
 }
 
-// With more requests than the counters can decide, the counters work at their full rate, no
-// request waits longer than a second, the rest get 503 without a charge, none is decided from memory.
+// With more requests than the counters can decide, the counters work at their full rate. Requests wait
+// for a second at most; the rest get 503 without a charge. Memory does not decide any.
 func TestOverload(t *testing.T) {
 	for _, c := range []struct {
-		rate int // a second
+		rate int // per second
 		call time.Duration
 	}{
 		{8_000, 40 * time.Millisecond},

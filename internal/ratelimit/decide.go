@@ -9,7 +9,7 @@ import (
 // Outcome is the outcome of a request.
 type Outcome uint8
 
-// The outcomes. Rejected requests are charged to no window.
+// The outcomes. A rejected request is not charged to any window.
 const (
 	Allowed     Outcome = iota
 	MinuteSpent         // only the minute quota is used up
@@ -27,15 +27,15 @@ type Usage struct {
 // WindowState is the state of one window of an account.
 type WindowState struct {
 	Limit int64
-	Used  int64 // may exceed Limit, after a change of plan or an outage
-	Reset int64 // Unix time of the end of the window; always after Usage.Now
+	Used  int64 // may exceed Limit, after a plan change or an outage
+	Reset int64 // Unix time at which the window resets; always after Usage.Now
 }
 
 // Remaining returns the unused part of the quota.
 func (s WindowState) Remaining() int64 { return max(0, s.Limit-s.Used) }
 
-// SecondsLeft returns the time from now (nanoseconds since the Unix epoch) to the end of the
-// window, in seconds, rounded up, at least 1.
+// SecondsLeft returns the time from now (nanoseconds since the Unix epoch) until the window resets, in
+// seconds, rounded up, at least 1.
 func (s WindowState) SecondsLeft(now int64) int64 { return max(1, s.Reset-now/int64(time.Second)) }
 
 // Decision is the result of a [Charge]. All fields describe one moment.
@@ -55,15 +55,15 @@ type Decision struct {
 	// false if bans are not enforced.
 	Warn             bool
 	EarlyRetriesLeft int64
-	// BanEnds is the Unix time of the end of the key's ban; 0 without a ban.
+	// BanEnds is the Unix time when the key's ban ends; 0 without a ban.
 	BanEnds int64
-	// SpentBeyondBan is true if the key is banned, and a spent quota resets when the ban ends or later.
+	// SpentBeyondBan is true if the key is banned, and a used-up quota resets when the ban ends or later.
 	// Effective is that quota's window.
 	SpentBeyondBan bool
 }
 
-// NextOutcome returns the outcome of a request that arrives now. If both quotas are spent, the day
-// counts, because its window ends later or is longer.
+// NextOutcome returns the outcome of a request that arrives now. If both quotas are used up, the daily
+// quota counts, because its window resets later or is longer.
 func (u Usage) NextOutcome() Outcome {
 	switch {
 	case u.DayUsed >= u.Quota.PerDay:
@@ -122,9 +122,9 @@ func (d Decision) At(now int64) Decision {
 	return u.Decide(Allowed, 0)
 }
 
-// Banned returns the decision for a request of a key that is banned until end (Unix time). If a
-// spent window does not end before the ban, the window is effective, so that a client that waits
-// is not rejected again. The limit shown for a ban is the minute quota.
+// Banned returns the decision for a request of a key that is banned until end (Unix time). If the window
+// of a used-up quota does not reset before the ban ends, that window is effective, so that a client that
+// waits is not rejected again. The limit shown for a ban is the minute quota.
 func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 	d := u.Decide(u.NextOutcome(), key)
 	d.SpentBeyondBan = d.Outcome != Allowed && d.Effective.Reset >= end
@@ -142,11 +142,11 @@ func (u Usage) Banned(end int64, key petcat.KeyID) Decision {
 	return d
 }
 
-// maxDayJitter is in seconds. All days end at the same instant: without jitter, all waiting
+// maxDayJitter is in seconds. All daily quotas reset at the same instant: without jitter, all waiting
 // clients would return in the same second.
 const maxDayJitter = 60
 
-// dayJitter returns the delay of a key after the end of the day, in seconds. It is a hash, so
+// dayJitter returns a key's delay after the end of the day, in seconds. It is a hash, so
 // that a key always gets the same delay, on every node.
 func dayJitter(key petcat.KeyID, day int64) int64 {
 	// The finalizer of splitmix64 spreads consecutive keys.
@@ -157,7 +157,7 @@ func dayJitter(key petcat.KeyID, day int64) int64 {
 }
 
 // retryAfter returns the time from now (nanoseconds) to a Unix time, in seconds, rounded up after
-// adding 50 ms, because the clock of a caller may run fast.
+// adding 50 ms, because a client's clock may run fast.
 func retryAfter(now, unix int64) int64 {
 	return max(1, unix-(now-int64(50*time.Millisecond))/int64(time.Second))
 }

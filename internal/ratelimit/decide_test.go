@@ -41,8 +41,8 @@ func TestDecisionAt(t *testing.T) {
 	}
 }
 
-// A decision shows the spent window if the ban ends earlier: a client that returned at the end of
-// the ban would be rejected again.
+// A decision shows the used-up window if the ban ends earlier: a client that returned when the ban ends
+// would be rejected again.
 func TestBanEndsBeforeSpentWindow(t *testing.T) {
 	u := usage(noon.UnixNano()+1e9/2, free, 0, 1_000)
 	day := u.Decide(ratelimit.DaySpent, 1)

@@ -17,7 +17,7 @@ import (
 
 func client(n byte) clientnet.Net { return clientnet.Of(netip.AddrFrom4([4]byte{192, 0, 2, n})) }
 
-// TestDoorCountsFailuresOnce: of 300 concurrent failures of an address, as many as the limit are allowed.
+// TestDoorCountsFailuresOnce: of an address's 300 concurrent failures, exactly the limit is allowed.
 func TestDoorCountsFailuresOnce(t *testing.T) {
 	t.Parallel()
 	d := ratelimit.NewDoor[clientnet.Net](clocktest.NewManual(noon), 10, ratelimit.NewLookups(300))
@@ -37,8 +37,8 @@ func TestDoorCountsFailuresOnce(t *testing.T) {
 	wantEqual(t, "another client", false, d.Fail(client(2)).Rejected)
 }
 
-// TestLookupsAreBounded: a limited number of look-ups runs, and the others wait, however many there are.
-// Clients that have reached their limit have places of their own.
+// TestLookupsAreBounded: a limited number of look-ups runs, and any number of others waits.
+// Clients that have reached their limit have separate places.
 func TestLookupsAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -4,13 +4,13 @@
 // A request is charged to two fixed windows of the UTC clock, the minute and the day: to both or to
 // neither. A single node counts in memory, and reads a day's earlier usage from the usage history
 // (memory.go). With several nodes, the database counts ([petcat.QuotaStore]): requests share calls
-// (counters.go), and memory only rejects requests whose quota it knows to be spent. Pure functions
+// (counters.go), and memory only rejects requests whose quota it knows to be used up. Pure functions
 // turn the usage into a decision (decide.go).
 //
-// Memory decides only while the counters are silent: a call got no answer for a second, and no other
-// call was answered in that time (state.go). A failed call alone proves nothing, so its requests
-// wait for one of two events: an answer to another call, then they get 503, or silence. After 30 s
-// of silence, all requests get 503. So quotas are exact while the database answers, under any load.
+// Memory decides only while the counters are silent: a call did not get a response for a second, and
+// neither did any other call (state.go). One failed call is not enough, so its requests wait for one of
+// two events: a response to another call, then they get 503, or silence. After 30 s of silence, all
+// requests get 503. So quotas are exact while the database responds, under any load.
 //
 // A key with too many early retries is banned for a while ([petcat.Ban], bans.go), and failed
 // credentials are limited by address ([Bucket]).
@@ -64,9 +64,9 @@ type Limiter struct {
 	counters *counters // nil for a single node
 	bans     *bans
 
-	// Local is the number of requests decided in memory because the counters were silent. The others
-	// are of rejected requests: Overloaded because too many were queued for the counters, Failed because
-	// their call failed or the counters were locked.
+	// Local is the number of requests decided in memory because the counters were silent. The other
+	// fields count rejected requests: Overloaded because too many were queued for the counters, Failed
+	// because their call failed or the counters were locked.
 	Local, Overloaded, Failed atomic.Uint64
 }
 
@@ -83,7 +83,7 @@ func New(o Options) *Limiter {
 	return l
 }
 
-// Close stops the calls of the counters, and waits until bans are saved. Do not call Spend after
+// Close stops the calls to the counters, and waits until bans are saved. Do not call Spend after
 // Close.
 func (l *Limiter) Close() {
 	l.bans.close()
@@ -122,7 +122,7 @@ func (l *Limiter) Spend(ctx context.Context, c Charge) (Decision, error) {
 	return l.bans.reject(c, u), nil
 }
 
-// Peek returns the decision for a request that would arrive now, and charges nothing. It returns
+// Peek returns the decision for a request that would arrive now, without charging it. It returns
 // the same error as Spend.
 func (l *Limiter) Peek(ctx context.Context, c Charge) (Decision, error) {
 	u, err := l.count(ctx, c.peek())
@@ -149,8 +149,8 @@ func (l *Limiter) Sweep() {
 	l.bans.sweep(now)
 }
 
-// count counts a request: on a single node in memory, else by the counters, unless the quota is known
-// to be spent or the counters are silent. The error is a [petcat.Error].
+// count counts a request: on a single node in memory, else by the counters, unless the quota is known to
+// be used up or the counters are silent. The error is a [petcat.Error].
 func (l *Limiter) count(ctx context.Context, q petcat.QuotaCharge) (u Usage, err error) {
 	u.Quota = q.Quota
 	if l.counters == nil {

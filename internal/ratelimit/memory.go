@@ -10,8 +10,8 @@ import (
 )
 
 // memory holds the usage of the accounts that this node served recently. On a single node it is
-// the truth. With counters, it is the last answer for each account, and what the node allowed since
-// then while they were silent.
+// the truth. With counters, it is the last response for each account, plus the requests that the node has
+// allowed since then while they were silent.
 type memory struct {
 	clock    *sharedClock
 	counters bool  // the node has counters
@@ -26,15 +26,15 @@ type shard struct {
 	_        [48]byte                      // one cache line for each
 }
 
-// account is the usage of an account that is known to this node.
+// account is an account's usage, as far as this node knows it.
 type account struct {
 	minute     int64 // index
 	minuteUsed int64
 	dayUsed    int64
 	dayKnown   bool // without counters: dayUsed was read from the usage history
 
-	// Of the last answer of the counters: the time by their clock, 0 before the first answer,
-	// and the times by this node's clock when the call was sent and answered.
+	// The last response of the counters: its time by their clock, 0 before the first response, and the
+	// times by this node's clock when the call was sent and returned.
 	at             int64
 	sent, received clock.Reading
 }
@@ -64,8 +64,8 @@ func (s *shard) account(id petcat.AccountID) *account {
 	return a
 }
 
-// charge charges a request to both windows or to neither, by this node's counts. It
-// charges nothing if known is false: then the day's usage must be learned first.
+// charge charges a request to both windows or to neither, by this node's counts. If known is false, it
+// does not charge the request: the day's usage must be learned first.
 func (m *memory) charge(q petcat.QuotaCharge) (c petcat.QuotaCount, known bool) {
 	s := m.shard(q.Account)
 	s.mu.Lock()
@@ -81,7 +81,7 @@ func (m *memory) charge(q petcat.QuotaCharge) (c petcat.QuotaCount, known bool) 
 	return petcat.QuotaCount{Now: now, Allowed: allowed, MinuteUsed: a.minuteUsed, DayUsed: a.dayUsed}, known
 }
 
-// learnDay stores the usage of a day from the usage history, unless the day has ended.
+// learnDay stores a day's usage from the usage history, unless the day is over.
 func (m *memory) learnDay(id petcat.AccountID, day, used int64) {
 	s := m.shard(id)
 	s.mu.Lock()
@@ -105,8 +105,8 @@ func (m *memory) enter(a *account) (now int64) {
 	return now
 }
 
-// rollOver starts a new minute of an account, and a new day if the day changed. The usage of a
-// day that began after this node's start is known to begin at zero.
+// rollOver starts an account's new minute, and a new day if the day changed. On a day that began after
+// this node's start, the usage begins at zero.
 func (m *memory) rollOver(a *account, minute int64) {
 	if a.minute == minute {
 		return
@@ -117,10 +117,10 @@ func (m *memory) rollOver(a *account, minute int64) {
 	a.minute, a.minuteUsed = minute, 0
 }
 
-// learn stores an answer of the counters. It keeps the larger counts, because the node may have
-// allowed requests from memory. Only the answers of two calls that overlap may arrive out of order;
-// the older one by the counters' clock is ignored. Otherwise an older time means that this clock was
-// set back.
+// learn stores a response of the counters. It keeps the larger counts, because the node may have
+// allowed requests from memory. Only the responses to two overlapping calls may arrive out of order; the
+// older one by the counters' clock is ignored. Otherwise an older time means that this clock was set
+// back.
 func (m *memory) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received clock.Reading) {
 	s := m.shard(id)
 	s.mu.Lock()
@@ -134,8 +134,8 @@ func (m *memory) learn(id petcat.AccountID, c petcat.QuotaCount, sent, received 
 	a.at, a.sent, a.received = c.Now, sent, received
 }
 
-// spent reports whether the quota of a request is known to be spent in the counters' current
-// window. The window has ended if either the monotonic clock or the wall clock says so: the
+// spent reports whether a request's quota is known to be used up in the counters' current
+// window. The window is over if either the monotonic clock or the wall clock says so: the
 // monotonic clock stops while the machine is suspended, and the wall clock can be set.
 func (m *memory) spent(q petcat.QuotaCharge) (c petcat.QuotaCount, spent bool) {
 	now := m.clock.own.Read()
@@ -156,7 +156,7 @@ func (m *memory) spent(q petcat.QuotaCharge) (c petcat.QuotaCount, spent bool) {
 	if now.Mono >= a.sent.Mono+left || now.Wall >= a.sent.Wall+left {
 		return c, false
 	}
-	// Relative to the arrival of the answer, so that Retry-After is never early.
+	// Relative to the arrival of the response, so that Retry-After is never early.
 	at := min(a.at+max(0, now.Mono-a.received.Mono), a.at+left-1)
 	c = petcat.QuotaCount{Now: at, DayUsed: a.dayUsed}
 	if minuteOf(at) == a.minute {

@@ -12,14 +12,14 @@ import (
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
-// These tests compare what a node knows with what the counters told it: in silence, its decisions
+// These tests compare a node's counts with the counters' last response: in silence, its decisions
 // continue from there.
 
-// late are counters whose answers take a while to arrive.
+// late are counters whose responses take a while to arrive.
 type late struct {
 	*scripted
 
-	back []time.Duration // of the next answers; guarded by counters.mu
+	back []time.Duration // of the next responses; guarded by counters.mu
 }
 
 func (l *late) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petcat.QuotaCount, error) {
@@ -34,9 +34,9 @@ func (l *late) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petc
 	return counts, err
 }
 
-// Two calls overlap around the end of a minute. The order of their answers does not matter: memory
-// knows the newer one.
-func TestAnswersOutOfOrder(t *testing.T) {
+// Two calls overlap around the end of a minute. The order of their responses does not matter: memory
+// keeps the newer one.
+func TestResponsesOutOfOrder(t *testing.T) {
 	for name, back := range map[string][]time.Duration{
 		"in order":     {20 * time.Millisecond, 30 * time.Millisecond},
 		"out of order": {40 * time.Millisecond, 0},
@@ -74,7 +74,7 @@ func TestAnswersOutOfOrder(t *testing.T) {
 	}
 }
 
-// If the counters' clock is set back, memory follows their next answer.
+// If the counters' clock is set back, memory follows their next response.
 func TestCountersClockIsSetBack(t *testing.T) {
 	for _, by := range []time.Duration{time.Second, 5 * time.Second, 5 * time.Minute} {
 		t.Run(by.String(), func(t *testing.T) {
@@ -147,8 +147,8 @@ func TestMemoryStaysInCountersMinute(t *testing.T) {
 	})
 }
 
-// Two requests may read the day's usage from the history at the same time. Neither forgets what the
-// other one charged.
+// Two requests may read the day's usage from the history at the same time. Neither loses the other one's
+// charge.
 func TestDayIsReadTwice(t *testing.T) {
 	var l *ratelimit.Limiter
 	charge := ratelimit.Charge{Account: 1, Key: 1, Quota: free}

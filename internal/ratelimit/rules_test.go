@@ -23,10 +23,10 @@ import (
 
 var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 
-// nothingUsed is an empty usage history.
-func nothingUsed(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil }
+// noUsage is an empty usage history.
+func noUsage(context.Context, petcat.AccountID, int64) (int64, error) { return 0, nil }
 
-// counters count like the function charge_quota, by the clock of the test.
+// counters count like the function charge_quota, by the test's clock.
 type counters struct {
 	clock clock.Clock
 
@@ -71,7 +71,7 @@ func charge(u *petcat.QuotaCount, q petcat.QuotaCharge, now, dayUsed int64) {
 	}
 }
 
-// service is a limiter with its dependencies.
+// service is a limiter and its dependencies.
 type service struct {
 	*ratelimit.Limiter
 
@@ -216,7 +216,7 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// Of parallel requests, exactly the quota is admitted.
+// Exactly the quota of parallel requests is allowed.
 func TestParallel(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		var admitted [3]atomic.Int64
@@ -262,7 +262,7 @@ func TestDayUsageBeforeStart(t *testing.T) {
 			StartedAt: noon,
 			EndsAt:    noon.Add(time.Minute),
 		})
-		limit := int64(1_000) // of the window that ends last: the spent day
+		limit := int64(1_000) // of the window that resets last: the used-up day
 		if s.shared != nil {
 			limit = 60 // of the ban
 		}
@@ -294,7 +294,7 @@ func TestUnreadableHistory(t *testing.T) {
 	wantEqual(t, "the error", nil, err)
 }
 
-// Sweep removes accounts of past days and well-behaved keys, and nothing else.
+// Sweep removes only accounts of past days and well-behaved keys.
 func TestSweep(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: free}
@@ -311,7 +311,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// After the clock is set, no account is rejected for longer than a window.
+// After the clock is set, accounts are not rejected for longer than a window.
 func TestClockIsSet(t *testing.T) {
 	eachLimiter(t, func(t *testing.T, s *service) {
 		c := ratelimit.Charge{Account: 1, Key: 1, Quota: petcat.Quota{PerMinute: 5, PerDay: 1_000}}
@@ -356,7 +356,7 @@ func TestModel(t *testing.T) {
 			if !u.Allowed {
 				outcome = usage.NextOutcome()
 			}
-			wantEqual(t, "the answer", usage.Decide(outcome, c.Key), d)
+			wantEqual(t, "the decision", usage.Decide(outcome, c.Key), d)
 		}
 	}, func(o *ratelimit.Options) { o.BanMode = petcat.BansOff })
 }

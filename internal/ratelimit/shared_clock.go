@@ -6,15 +6,16 @@ import (
 	"github.com/petcat-api/petcat/internal/clock"
 )
 
-// sharedClock is the clock of the counters, by which windows and bans go on all nodes. It continues
-// the counters' last answer with this node's clock. Before the first answer, and on a single node, it
-// is this node's clock.
+// sharedClock is the counters' clock, which determines windows and bans on all nodes. It extrapolates the
+// counters' last response with this node's clock. Before the first response, and on a single node, it is
+// this node's clock.
 type sharedClock struct {
 	own  clock.Clock
 	last atomic.Pointer[timed]
 }
 
-// timed is an answer: the counters' time, and when the call was sent and answered by this node's clock.
+// timed is a response: the counters' time, and the times by this node's clock when the call was sent and
+// returned.
 type timed struct {
 	at             int64
 	sent, received clock.Reading
@@ -24,9 +25,9 @@ func (c *sharedClock) learn(at int64, sent, received clock.Reading) {
 	c.last.Store(&timed{at, sent, received})
 }
 
-// latest returns the latest time that it can be for the counters: a ban that ends then has ended. The
-// monotonic clock stops while the machine is suspended, and the wall clock can be set, so the one
-// counts that says that more time has passed.
+// latest returns the latest time that the counters' clock may show: a ban that ends then is over. The
+// monotonic clock stops while the machine is suspended, and the wall clock can be set, so it uses the
+// clock by which more time has passed.
 func (c *sharedClock) latest() int64 {
 	now, last := c.own.Read(), c.last.Load()
 	if last == nil {
@@ -35,8 +36,8 @@ func (c *sharedClock) latest() int64 {
 	return last.at + max(now.Mono-last.sent.Mono, now.Wall-last.sent.Wall)
 }
 
-// earliest returns the earliest time that it can be for the counters: a wait that is counted from it is
-// never too short.
+// earliest returns the earliest time that the counters' clock may show: a wait from then on is never too
+// short.
 func (c *sharedClock) earliest() int64 {
 	now, last := c.own.Read(), c.last.Load()
 	if last == nil {

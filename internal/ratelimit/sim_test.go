@@ -18,7 +18,7 @@ import (
 
 // The simulation runs real limiters of several nodes in virtual time, with counters that follow
 // the rule of charge_quota and random faults of nodes and counters. The seed determines a
-// schedule: goroutines share no random numbers, and no two of them act at the same instant. After
+// schedule: goroutines do not share random numbers, and do not act at the same instant. After
 // it, world.check compares the decisions with the promises of docs/limits.md.
 
 // world is one schedule.
@@ -39,10 +39,10 @@ type world struct {
 	faults   map[int64]bool                         // minutes in which clients may notice a fault; guarded by mu
 	emptied  map[int64]int64                        // number of times that the counters lost a minute; guarded by mu
 	lost     map[slot]int64                         // requests of a day that the counters lost; guarded by mu
-	memory   map[slotOf]int64                       // admitted from memory, by node and minute; guarded by mu
+	memory   map[slotOf]int64                       // allowed from memory, by node and minute; guarded by mu
 	admitted map[slot]int64                         // by the counters, by minute; guarded by mu
 	days     map[slot]int64                         // by the counters, by day; guarded by mu
-	rejected map[slot]int64                         // rejected by the quota of a minute; guarded by mu
+	rejected map[slot]int64                         // rejected by a minute quota; guarded by mu
 	broken   error                                  // the first broken promise; guarded by mu
 	decided  int                                    // guarded by mu
 }
@@ -92,22 +92,22 @@ func (w *world) empty() {
 type node struct {
 	*ratelimit.Limiter
 
-	w        *world
-	mu       sync.Mutex
-	rand     *rand.Rand     // guarded by mu
-	step     int64          // of the wall clock; guarded by mu
-	asleep   int64          // time for which the monotonic clock stopped; guarded by mu
-	steps    int64          // guarded by mu
-	until    time.Time      // end of a pause of the process; guarded by mu
-	pending  map[slot]int64 // by day; guarded by mu
-	killed   bool           // guarded by mu
-	answered time.Time      // time of the last answer; guarded by mu
+	w         *world
+	mu        sync.Mutex
+	rand      *rand.Rand     // guarded by mu
+	step      int64          // of the wall clock; guarded by mu
+	asleep    int64          // time for which the monotonic clock stopped; guarded by mu
+	steps     int64          // guarded by mu
+	until     time.Time      // end of a process pause; guarded by mu
+	pending   map[slot]int64 // by day; guarded by mu
+	killed    bool           // guarded by mu
+	responded time.Time      // time of the last response; guarded by mu
 }
 
 func (w *world) newNode() *node {
 	n := &node{
 		w: w, rand: rand.New(rand.NewPCG(w.rand.Uint64(), 0)), pending: make(map[slot]int64),
-		step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), answered: time.Now().Add(-time.Hour),
+		step: w.rand.Int64N(int64(2*time.Second)) - int64(time.Second), responded: time.Now().Add(-time.Hour),
 	}
 	n.Limiter = newShared(n, n)
 	go func() {
@@ -178,7 +178,7 @@ func (n *node) Charge(ctx context.Context, charges []petcat.QuotaCharge) ([]petc
 			return nil, errors.New("connection refused")
 		}
 		n.mu.Lock()
-		n.answered = time.Now()
+		n.responded = time.Now()
 		n.mu.Unlock()
 		return counts, nil
 	case <-ctx.Done():
@@ -200,8 +200,8 @@ func (n *node) delay() time.Duration {
 	return time.Duration(n.rand.Int64N(int64(most)))
 }
 
-// charge is the function charge_quota. It returns no counts while the counters are down, and whether
-// the call hangs then.
+// charge is the function charge_quota. While the counters are down, it does not return counts, and
+// reports whether the call hangs.
 func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount, hangs bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -220,7 +220,7 @@ func (w *world) charge(charges []petcat.QuotaCharge) (counts []petcat.QuotaCount
 	return counts, false
 }
 
-// request sends a request to the ith node after a delay, and records the answer. sound is true if
+// request sends a request to the ith node after a delay, and records the decision. sound is true if
 // there is a decision by the counters' clock.
 func (w *world) request(i int, id petcat.AccountID, delay time.Duration) (d ratelimit.Decision, sound bool) {
 	time.Sleep(delay)
@@ -253,8 +253,8 @@ func (w *world) request(i int, id petcat.AccountID, delay time.Duration) (d rate
 		return d, sound
 	case local:
 		w.memory[slotOf{minute, n}]++
-		if since := time.Since(n.answered); since > 0 && since < time.Second { // 0: at the same time
-			w.fail("decided from memory %s after an answer", since)
+		if since := time.Since(n.responded); since > 0 && since < time.Second { // 0: at the same time
+			w.fail("decided from memory %s after a response", since)
 		}
 	default:
 		w.admitted[minute]++
@@ -268,7 +268,7 @@ func (w *world) request(i int, id petcat.AccountID, delay time.Duration) (d rate
 	return d, sound
 }
 
-// call sends requests of an account until the end: bursts, or single requests that obey
+// call sends an account's requests until the end: bursts, or single requests that obey
 // Retry-After.
 func (w *world) call(id petcat.AccountID, r *rand.Rand, end time.Time, all *sync.WaitGroup) {
 	pause, burst, sticky := time.Duration(1+r.Int64N(2500))*time.Millisecond, 1+r.IntN(8), r.IntN(2) == 0
@@ -443,7 +443,7 @@ func (w *world) check(healthy bool) {
 		}
 	}
 	for at, n := range w.memory {
-		// If its clock differs from that of the counters, a minute may begin again.
+		// If its clock differs from the counters' clock, a minute may begin again.
 		if most := w.quota.PerMinute * (2 + at.node.steps + w.emptied[at.index]); n > most {
 			w.fail("the memory of a node admitted %d in minute %d, want at most %d", n, at.index, most)
 		}
