@@ -13,7 +13,7 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// unlimited removes the timeouts of a role and of [setSession], which are for requests.
+// unlimited removes the timeouts of a role and of [setSession], which apply to requests.
 const unlimited = `
 	SELECT set_config(name, '0', true)
 	FROM pg_settings
@@ -45,7 +45,7 @@ func (s *DB) longRead(ctx context.Context, level pgx.TxIsoLevel, fn func(pgx.Tx)
 	return withCause(ctx, err)
 }
 
-// Backup copies all tables in one snapshot. It delays no request. It returns a
+// Backup copies all tables in one snapshot. It does not delay requests. It returns a
 // [petcat.UnusableError] if the schema is newer than this program: the copy would lack the tables
 // and columns that the program does not know.
 func (s *DB) Backup(ctx context.Context, to store.Copy) error {
@@ -97,15 +97,14 @@ func (s *DB) Restore(ctx context.Context, by petcat.Actor, from store.Copy) erro
 	if err != nil {
 		return err
 	}
-	// It has no timeout: it takes longer than a write.
+	// Without a timeout, because it takes longer than a write.
 	err = s.writers.with(ctx, func(ctx context.Context, c *pgx.Conn) error {
 		return s.alone(ctx, c, true, func(t *store.Tx) error { return restore(ctx, c, t, by, tables, from) })
 	})
 	return translate(err, "restore")
 }
 
-// restore restores without the commit. The transaction holds the counter's row, so there are no
-// other writes.
+// restore restores without the commit. The transaction holds the counter's row, so no other write runs.
 func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tables []store.Table, from store.Copy) error {
 	if _, err := t.Exec(unlimited); err != nil {
 		return err
@@ -132,7 +131,7 @@ func restore(ctx context.Context, c *pgx.Conn, t *store.Tx, by petcat.Actor, tab
 	if err := t.Restored(by); err != nil {
 		return err
 	}
-	// Without statistics, the planner takes the tables for empty.
+	// Without statistics, the planner treats the tables as empty.
 	if _, err := t.Exec(`ANALYZE`); err != nil {
 		return err
 	}
@@ -176,15 +175,15 @@ func fill(ctx context.Context, c *pgx.Conn, table store.Table, from store.Copy) 
 	return err
 }
 
-// Integrity finds nothing: PostgreSQL has its own checksums and constraints.
+// Integrity always reports an intact database: PostgreSQL has its own checksums and constraints.
 func (s *DB) Integrity(context.Context) (findings []string, err error) { return nil, nil }
 
 // Alone runs fn unless another node is running Alone for the same job. The lock belongs to a transaction, because a
-// pooler does not keep sessions. If the connection with the lock is lost, another node may run Alone:
-// the context of fn ends, and Alone returns an error.
+// pooler does not keep sessions. If the connection with the lock is lost, another node may run Alone: the
+// context of fn is canceled, and Alone returns an error.
 func (s *DB) Alone(ctx context.Context, j store.Job, fn func(context.Context) error) error {
 	var failed error // of fn
-	// A snapshot would keep the server from removing dead rows until fn ends. The extended protocol
+	// A snapshot would keep the server from removing dead rows until fn returns. The extended protocol
 	// would keep the snapshot of the last statement.
 	err := s.longRead(ctx, pgx.ReadCommitted, func(tx pgx.Tx) error {
 		var locked bool
@@ -198,7 +197,7 @@ func (s *DB) Alone(ctx context.Context, j store.Job, fn func(context.Context) er
 	return cmp.Or(translate(err, "lock a job of one node"), failed)
 }
 
-// whileConnected runs fn while a connection is idle. If the connection is lost, it ends the context of
+// whileConnected runs fn while a connection is idle. If the connection is lost, it cancels the context of
 // fn and returns an error.
 func whileConnected(ctx context.Context, c *pgx.Conn, fn func(context.Context) error) error {
 	held, lose := context.WithCancelCause(ctx)
@@ -207,7 +206,7 @@ func whileConnected(ctx context.Context, c *pgx.Conn, fn func(context.Context) e
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// Nobody notifies: it returns when the connection is lost, or after stop.
+		// There are no notifications: it returns when the connection is lost, or after stop.
 		if _, err := c.WaitForNotification(watched); watched.Err() == nil {
 			lose(errLockLost(err))
 		}

@@ -7,12 +7,11 @@ import (
 	"github.com/petcat-api/petcat/internal/clock"
 )
 
-// breaker is a circuit breaker: calls fail fast while the database does not answer. It is closed
-// at first and lets every call through. A failed call opens it: it lets no call through for a
-// pause, then one at a time, until one is answered, which closes it. It is safe for concurrent
-// use.
+// breaker is a circuit breaker: calls fail fast while the database does not respond. It is closed at
+// first and lets every call through. A failed call opens it: it rejects all calls for a pause, then lets
+// one through at a time, until one succeeds, which closes it. It is safe for concurrent use.
 //
-// It opens at the first failure, because to reject a call costs nothing but this call. The limits
+// It opens at the first failure, because a rejected call affects only itself. The limits
 // (internal/ratelimit/state.go) wait for a second of silence, because their alternative to a call is
 // a decision from memory, which may exceed a quota.
 type breaker struct {
@@ -28,7 +27,7 @@ type breaker struct {
 // noticed.
 const pause = 250 * time.Millisecond
 
-// err returns the last failure, nil if the breaker is closed.
+// err returns the last failure, or nil if the breaker is closed.
 func (b *breaker) err() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +49,7 @@ func (b *breaker) rejection() error {
 }
 
 // enter returns the last failure if the call is not let through. Otherwise the caller must
-// report its end with answered, failed or unknown.
+// report its result with responded, failed or unknown.
 func (b *breaker) enter() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,17 +58,17 @@ func (b *breaker) enter() error {
 	return err
 }
 
-// answered reports that the database answered, if only with an error.
-func (b *breaker) answered() { b.failed(nil) }
+// responded reports that the database responded, if only with an error.
+func (b *breaker) responded() { b.failed(nil) }
 
-// failed reports that there was no connection, or no answer in time.
+// failed reports that there was no connection, or no response in time.
 func (b *breaker) failed(cause error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.trying, b.cause, b.failedAt = false, cause, b.clock.Read()
 }
 
-// unknown reports a call that shows nothing, for example because the caller gave up.
+// unknown reports an inconclusive call, for example because the caller gave up.
 func (b *breaker) unknown() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,7 +13,7 @@ func TestBreaker(t *testing.T) {
 	enter := func(b *breaker, _ *clocktest.Manual) { _ = b.enter() }
 	fails := func(b *breaker, _ *clocktest.Manual) { b.failed(away) }
 	fell := func(b *breaker, _ *clocktest.Manual) { b.failed(errors.New("an older failure")) }
-	answers := func(b *breaker, _ *clocktest.Manual) { b.answered() }
+	responds := func(b *breaker, _ *clocktest.Manual) { b.responded() }
 	unknown := func(b *breaker, _ *clocktest.Manual) { b.unknown() }
 	after := func(d time.Duration) func(*breaker, *clocktest.Manual) {
 		return func(_ *breaker, c *clocktest.Manual) { c.Advance(d) }
@@ -26,11 +26,11 @@ func TestBreaker(t *testing.T) {
 	}{
 		"closed":                              {events{}, nil, nil},
 		"closed, during a call":               {events{enter}, nil, nil},
-		"closed, an answer":                   {events{enter, answers}, nil, nil},
+		"closed, a response":                  {events{enter, responds}, nil, nil},
 		"closed, an unknown result":           {events{enter, unknown}, nil, nil},
 		"a failure":                           {events{enter, fails}, away, away},
 		"a failure of another call":           {events{enter, enter, fell, fails}, away, away},
-		"an answer to another call":           {events{enter, enter, fails, answers}, nil, nil},
+		"a response to another call":          {events{enter, enter, fails, responds}, nil, nil},
 		"an unknown result of another call":   {events{enter, enter, fails, unknown}, away, away},
 		"during the pause":                    {events{fails, after(pause - 1)}, away, away},
 		"after the pause":                     {events{fails, after(pause)}, away, nil},
@@ -38,7 +38,7 @@ func TestBreaker(t *testing.T) {
 		"another failure extends the pause":   {events{fails, after(pause - 1), fails, after(1)}, away, away},
 		"during a trial":                      {events{fails, after(pause), enter}, away, away},
 		"during a long trial":                 {events{fails, after(pause), enter, after(time.Hour)}, away, away},
-		"a trial is answered":                 {events{fails, after(pause), enter, answers}, nil, nil},
+		"a trial is responded":                {events{fails, after(pause), enter, responds}, nil, nil},
 		"a trial fails":                       {events{fails, after(pause), enter, fails}, away, away},
 		"the pause after a trial":             {events{fails, after(pause), enter, fails, after(pause)}, away, nil},
 		"a trial's result is unknown":         {events{fails, after(pause), enter, unknown}, away, nil},

@@ -22,7 +22,7 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 	for i, c := range charges {
 		accounts[i] = int64(c.Account)
 		perDay[i] = c.Quota.PerDay
-		if !c.Peek { // the function charges nothing to a quota of 0
+		if !c.Peek { // the function does not charge a quota of 0
 			perMinute[i] = c.Quota.PerMinute
 		}
 	}
@@ -40,7 +40,7 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 		return err
 	}
 	err = s.charges.with(ctx, charge)
-	if pgconn.SafeToRetry(err) && ctx.Err() == nil { // nothing was sent, so nothing was charged
+	if pgconn.SafeToRetry(err) && ctx.Err() == nil { // it was not sent, so it was not charged
 		err = s.charges.with(ctx, charge)
 	}
 	s.noteWait(ctx, err)
@@ -53,8 +53,8 @@ func (s *DB) Charge(ctx context.Context, charges []petcat.QuotaCharge) (counts [
 	return counts, nil
 }
 
-// holder says who holds a lock that charge_quota did not get. The server's error has the number of the
-// line that waited; its words are translated.
+// holder describes the lock that charge_quota did not get. The server's error contains the number of the
+// waiting line; its words may be translated.
 func holder(err error) string {
 	const lockOfAccount = " 26 " // the line of pg_advisory_xact_lock in the body of charge_quota
 	e, ok := errors.AsType[*pgconn.PgError](err)
@@ -65,8 +65,8 @@ func holder(err error) string {
 }
 
 // Vacuuming returns how many transactions ago the oldest row was frozen, and the age of the oldest
-// transaction with a snapshot. The snapshot keeps PostgreSQL from removing dead rows, and charges
-// leave thousands a second.
+// transaction with a snapshot. The snapshot keeps PostgreSQL from removing dead rows, and charges leave
+// thousands per second.
 func (s *DB) Vacuuming(ctx context.Context) (transactions int64, snapshot time.Duration, err error) {
 	const query = `
 		SELECT age(datfrozenxid)::int8, coalesce((

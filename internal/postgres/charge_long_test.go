@@ -52,9 +52,8 @@ func decisions(t *testing.T, s *stored, account petcat.AccountID, d time.Duratio
 	return float64(counted[0]+counted[1]) / time.Since(begin).Seconds()
 }
 
-// TestChargeWithOpenSnapshot: a snapshot that is open for three minutes, such as that of a backup,
-// does not slow the charges of a busy account. A second database in turn shows the other load of
-// the machine.
+// TestChargeWithOpenSnapshot: a snapshot that is open for three minutes, such as a backup's, does not
+// slow the charges of a busy account. A second database in turn shows the rest of the machine's load.
 func TestChargeWithOpenSnapshot(t *testing.T) {
 	url := server.Database(t)
 	held, free := openAt(t, url, Options{Serving: true}), openAt(t, server.Database(t), Options{Serving: true})
@@ -80,7 +79,7 @@ func TestChargeWithOpenSnapshot(t *testing.T) {
 	}
 }
 
-// TestChargeWithoutStatistics: on a day that is not analyzed yet, each new connection answers.
+// TestChargeWithoutStatistics: on a day that is not analyzed yet, calls on each new connection succeed.
 func TestChargeWithoutStatistics(t *testing.T) {
 	url := server.Database(t)
 	conn := pgtest.Connect(t, url)

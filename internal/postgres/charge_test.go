@@ -19,7 +19,7 @@ import (
 	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
-// charging is a database whose function charge_quota uses the clock of the test.
+// charging is a database whose function charge_quota uses the test's clock.
 type charging struct {
 	t    *testing.T
 	url  string
@@ -33,7 +33,7 @@ func newCharging(t *testing.T) *charging {
 	url := server.Database(t)
 	c := &charging{t: t, url: url + "&search_path=fake,pg_catalog,public", conn: pgtest.Connect(t, url)}
 	c.exec(`CREATE SCHEMA fake`)
-	c.exec(`CREATE TABLE fake.time (id bigint PRIMARY KEY, micros bigint)`) // the function scans no table
+	c.exec(`CREATE TABLE fake.time (id bigint PRIMARY KEY, micros bigint)`) // the function must not scan a table
 	c.exec(`INSERT INTO fake.time VALUES (1, 0)`)
 	c.exec(`CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$
 		SELECT to_timestamp(micros / 1000000) + micros % 1000000 * interval '1 microsecond'
@@ -57,7 +57,7 @@ func (c *charging) query(into any, query string, args ...any) {
 	}
 }
 
-// accountQuota is the state of an account in the reference.
+// accountQuota is an account's state in the reference.
 type accountQuota struct {
 	now, minuteUsed, dayUsed int64
 }
@@ -145,7 +145,7 @@ func TestChargeAgainstReference(t *testing.T) {
 						t.Fatalf("step %d, charge %d of %+v: %+v, want %+v", step, i, q, got[i], want)
 					}
 					called[q.Account] = a
-					if want.Allowed { // a rejection writes nothing
+					if want.Allowed { // a rejection does not write
 						all[q.Account] = a
 					}
 				}
@@ -228,7 +228,7 @@ func TestChargeSettings(t *testing.T) {
 	}
 }
 
-// TestChargeLocks: a call locks each account, and a rejection takes no transaction id.
+// TestChargeLocks: a call locks each account, and a rejection does not take a transaction id.
 func TestChargeLocks(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`SET search_path = fake, pg_catalog, public`)
@@ -245,7 +245,7 @@ func TestChargeLocks(t *testing.T) {
 	}
 }
 
-// TestChargeOfLockedTable: the error names a lock of another session. While an account is locked, only its
+// TestChargeOfLockedTable: the error names another session's lock. While an account is locked, only its
 // charges fail.
 func TestChargeOfLockedTable(t *testing.T) {
 	url := server.Database(t)
@@ -294,7 +294,7 @@ func TestChargeMovesTheRow(t *testing.T) {
 	}
 }
 
-// TestChargeInParallel: all nodes together admit exactly the quota of an account, and no call fails.
+// TestChargeInParallel: all nodes together allow exactly an account's quota, and calls do not fail.
 func TestChargeInParallel(t *testing.T) {
 	c := newCharging(t)
 	c.exec(`UPDATE fake.time SET micros = 1800000000000000`)

@@ -23,7 +23,7 @@ const defaultConnectTimeout = 10 * time.Second
 // timeouts are the times after which the database counts as unavailable.
 type timeouts struct {
 	connect time.Duration // of connections after the first; connect_timeout in the URL overrides it
-	// read is for a read of a few rows, with the wait for a connection. row is for the wait for
+	// read is for a read of a few rows, including the wait for a connection. row is for the wait for
 	// the next row of a read that no request waits for: at a start, or in a command.
 	read, row time.Duration
 	// write is for a write, from its begin to its commit.
@@ -33,9 +33,9 @@ type timeouts struct {
 	lock, statement, idle time.Duration
 }
 
-// newTimeouts returns the timeouts of a server or a command. Those of a server add up to less than
-// the 5 s within which it must recover. A statement stops waiting for a lock before its caller
-// stops waiting. A command may have to connect first.
+// newTimeouts returns the timeouts of a server or a command. A server's timeouts add up to less than the
+// 5 s within which it must recover. A statement stops waiting for a lock before its caller stops waiting.
+// A command may have to connect first.
 func newTimeouts(serving bool, connect time.Duration) timeouts {
 	t := timeouts{
 		connect: 2 * time.Second, read: 1500 * time.Millisecond, row: 30 * time.Second, write: 3 * time.Second,
@@ -65,7 +65,7 @@ func (t timeouts) settings() string {
 // minVersion is the oldest supported version, as major * 10,000 + minor.
 const minVersion = 14_00_00
 
-// parse parses the URL of a database and adds the parameters of connections.
+// parse parses a database URL and adds connection parameters.
 func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	// The driver's errors may repeat the URL, which may contain a password.
 	const form = "the address of the database cannot be read; it looks like postgres://user:password@host:5432/database?sslmode=verify-full"
@@ -73,8 +73,8 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	if scheme = strings.ToLower(scheme); !found || scheme != "postgres" && scheme != "postgresql" {
 		return nil, petcat.Unusablef(nil, "%s", form)
 	}
-	// With a second @ the end of the password is ambiguous. The text after the first @ may belong
-	// to it, and must not appear in messages as the name of a host.
+	// With a second @, the end of the password is ambiguous. The text after the first @ may belong
+	// to it, and must not appear in messages as a host name.
 	if strings.Count(address.Reveal(), "@") > 1 {
 		return nil, petcat.Unusablef(nil,
 			"the address of the database has more than one @; write an @ in the user, the password or a parameter as %%40")
@@ -83,8 +83,8 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	if _, notURL := url.Parse(address.Reveal()); notURL != nil {
 		return nil, petcat.Unusablef(nil, "%s", form)
 	} else if err != nil {
-		// A parameter, a variable or a file that one of them names is wrong. The driver's error
-		// names it after the URL.
+		// A parameter, a variable or a file that one of them refers to is wrong. The driver's error shows
+		// it after the URL.
 		text := err.Error()
 		return nil, petcat.Unusablef(nil,
 			"a parameter of the database's URL, or a variable such as PGSSLMODE, cannot be used: %s; petcat config shows the variables",
@@ -99,22 +99,22 @@ func parse(address petcat.Secret) (*pgxpool.Config, error) {
 	config.RuntimeParams["timezone"] = "UTC"
 	config.OnNotice = onNotice
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive()}).DialContext // ConnectTimeout is for the whole connect
-	// Of several hosts, use the one that accepts writes: the lists of a standby are stale.
+	// With several hosts, use the one that accepts writes: a standby's lists are stale.
 	if config.ValidateConnect == nil {
 		config.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return pool, nil
 }
 
-// keepAlive lets both ends of an idle connection notice within a minute that the other one is gone.
+// keepAlive lets both sides of an idle connection notice within a minute that the other one is gone.
 func keepAlive() net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
 }
 
-// setSession sets how long the server keeps a session. Otherwise it keeps those whose client is gone
-// or whose network dropped them silently for hours, and each time-out of a call leaves one behind. The
-// URL, the role and the database may have other values. A pooler shares its sessions, so they stay as
-// they are; it also invents the process number.
+// setSession sets how long the server keeps a session. Otherwise it keeps sessions for hours after their
+// client or network is gone, and each timed-out call leaves one behind. The URL, the role and the
+// database may have other values. A pooler shares its sessions, so they stay as they are; it also invents
+// the process number.
 func setSession(ctx context.Context, conn *pgx.Conn, serving bool) error {
 	const query = `
 		SELECT count(set_config(name, value, false))
@@ -136,7 +136,7 @@ func setSession(ctx context.Context, conn *pgx.Conn, serving bool) error {
 	return err
 }
 
-// needed are settings of the server, the database or the role on which the store relies. It does
+// needed lists settings of the server, the database or the role that the store relies on. It does
 // not set them for each connection, because poolers may not forward them.
 var needed = []struct { //nolint:gochecknoglobals // a constant table
 	name, value, remedy string
@@ -181,9 +181,9 @@ func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// chooseMode turns off prepared statements in config if a pooler is at the other end of conn: it
-// may give each transaction another connection. Otherwise each connection prepares a statement
-// once, which is faster. default_query_exec_mode in the URL overrides it.
+// chooseMode turns off prepared statements in config if conn leads to a pooler, which may give each
+// transaction another connection. Otherwise each connection prepares a statement once, which is faster.
+// default_query_exec_mode in the URL overrides it.
 func chooseMode(ctx context.Context, conn *pgx.Conn, config *pgx.ConnConfig, address petcat.Secret) error {
 	if strings.Contains(address.Reveal(), "default_query_exec_mode") {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/petcat-api/petcat/internal/storetest"
 )
 
-// TestBadCreateFailsAlone: if the server rejects a create of a group, the others are stored.
+// TestBadCreateFailsAlone: if the server rejects one create of a group, the others are stored.
 func TestBadCreateFailsAlone(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
@@ -76,12 +76,12 @@ func TestWritesDuringTrial(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{Clock: now})
 	defer closeNow(t, s)
 	c := create(t, s, "Dogs")
-	s.writes.failed(errNoAnswer)
+	s.writes.failed(errNoResponse)
 	now.Advance(pause)
 	if err := s.writes.enter(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the first rejection leaves no idempotency key in progress
+	for range 2 { // the first rejection must not leave an idempotency key in progress
 		_, err := tryCreate(t.Context(), t, s, "Cats", "k")
 		wantUnavailable(t, err)
 	}
@@ -89,7 +89,7 @@ func TestWritesDuringTrial(t *testing.T) {
 	if _, err := s.FindAccount(t.Context(), "acme"); petcat.CodeOf(err) != petcat.CodeNotFound {
 		t.Errorf("a read during the trial: %v", err)
 	}
-	s.writes.answered()
+	s.writes.responded()
 	if _, err := tryCreate(t.Context(), t, s, "Cats", "k"); err != nil {
 		t.Error(err)
 	}

@@ -24,8 +24,7 @@ const (
 	temporary
 	// unreachable: there was no connection.
 	unreachable
-	// lost: the connection broke, or the server did not answer. The outcome of a commit is
-	// unknown.
+	// lost: the connection broke, or the server did not respond. The outcome of a commit is unknown.
 	lost
 )
 
@@ -70,7 +69,7 @@ const (
 	damaged      = "the database at %s is damaged (%s); stop petcat and restore a backup"
 )
 
-// connError is an error of a connection: unreachable if nothing was sent, otherwise lost.
+// connError is a connection error: unreachable if the request was not sent, otherwise lost.
 type connError struct {
 	error
 
@@ -86,8 +85,8 @@ func (e *commitError) Unwrap() error { return e.error }
 
 // Errors that do not come from the driver.
 var (
-	errNoAnswer = errors.New("the database did not respond in time")
-	errNoRoom   = errors.New("all connections to the database are in use")
+	errNoResponse = errors.New("the database did not respond in time")
+	errNoRoom     = errors.New("all connections to the database are in use")
 	// errNotReplicated: the write is on the primary's disk, but a failover may lose it.
 	errNotReplicated = errors.New("the wait for the synchronous standby was canceled")
 )
@@ -115,7 +114,7 @@ func severityOf(err error) severity {
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if s := e.SeverityUnlocalized; s == "FATAL" || s == "PANIC" {
-			return lost // the server ends the connection after such an error
+			return lost // the server closes the connection after such an error
 		}
 		for _, s := range states {
 			if strings.HasPrefix(e.Code, s.state) {
@@ -130,8 +129,8 @@ func severityOf(err error) severity {
 	return statement
 }
 
-// maybeCommitted reports whether a transaction that failed with err may have committed. It has
-// not if the server answered the commit with an error of this transaction.
+// maybeCommitted reports whether a transaction that failed with err may have committed. It has not if the
+// server rejected the commit with an error of this transaction.
 func maybeCommitted(err error) bool {
 	if _, ok := errors.AsType[*commitError](err); !ok {
 		return false
@@ -140,8 +139,8 @@ func maybeCommitted(err error) bool {
 	return severityOf(err) != statement && (state == "40003" || !strings.HasPrefix(state, "40"))
 }
 
-// translate turns an error of the database into an error of the domain. It keeps errors of the
-// domain and of the caller's context.
+// translate turns a database error into a domain error. It keeps domain errors and errors of the caller's
+// context.
 func translate(err error, doing string) error {
 	if err == nil {
 		return nil
@@ -167,8 +166,8 @@ func translate(err error, doing string) error {
 	return store.Unavailable("the data is temporarily unavailable; retry later", wrapped)
 }
 
-// explain turns an error of opening into one sentence. An error of a server that answered is one
-// of configuration, unless it is temporary.
+// explain turns an error of Open into one sentence. An error that a server returned is a configuration
+// error, unless it is temporary.
 func explain(err error, where string) error {
 	if _, ok := errors.AsType[*petcat.UnusableError](err); ok || err == nil {
 		return err
@@ -200,8 +199,8 @@ func explain(err error, where string) error {
 	}
 }
 
-// message returns the message of the server or of the network, or else the text of the error, in
-// one line. The driver's text repeats the network's message for each address that it tried.
+// message returns the server's or the network's message, or else the text of the error, in one line. The
+// driver's text repeats the network's message for each address that it tried.
 func message(err error) string {
 	text := err.Error()
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {

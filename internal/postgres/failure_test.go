@@ -20,7 +20,7 @@ func TestSeverity(t *testing.T) {
 		name string
 		err  error
 		want severity
-		code petcat.Code // what a caller gets
+		code petcat.Code // in the response
 	}{
 		{"unique violation", state("23505"), statement, petcat.CodeInternalError},
 		{"syntax error", state("42601"), statement, petcat.CodeInternalError},
@@ -74,8 +74,8 @@ func TestTranslateKeepsErrorsForCallers(t *testing.T) {
 	}
 }
 
-// TestOnlyCallersCancel: only the end of the caller's context is a cancellation. If a database that
-// does not answer were one, a command would report that it was interrupted.
+// TestOnlyCallersCancel: only the cancellation of the caller's context is reported as one. Otherwise, a
+// command would report that it was interrupted when the database does not respond.
 func TestOnlyCallersCancel(t *testing.T) {
 	stopped := func(cause error) context.Context {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -92,11 +92,11 @@ func TestOnlyCallersCancel(t *testing.T) {
 	}{
 		{"context alive", t.Context(), failed, []error{failed}, false},
 		{"caller canceled", stopped(nil), fmt.Errorf("timeout: %w", context.Canceled), nil, true},
-		{"timeout", stopped(errNoAnswer), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoAnswer}, false},
-		{"timeout with an error", stopped(errNoAnswer), failed, []error{errNoAnswer}, false},
+		{"timeout", stopped(errNoResponse), fmt.Errorf("timeout: %w", context.Canceled), []error{errNoResponse}, false},
+		{"timeout with an error", stopped(errNoResponse), failed, []error{errNoResponse}, false},
 		{
-			"timeout of a commit", stopped(errNoAnswer), &commitError{fmt.Errorf("timeout: %w", context.Canceled)},
-			[]error{errNoAnswer, petcat.ErrOutcomeUnknown}, false,
+			"timeout of a commit", stopped(errNoResponse), &commitError{fmt.Errorf("timeout: %w", context.Canceled)},
+			[]error{errNoResponse, petcat.ErrOutcomeUnknown}, false,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,8 +113,7 @@ func TestOnlyCallersCancel(t *testing.T) {
 	}
 }
 
-// TestRejectedStarts: an error of a server that answered is one of configuration, unless it is
-// temporary.
+// TestRejectedStarts: an error that a server returned is a configuration error, unless it is temporary.
 func TestRejectedStarts(t *testing.T) {
 	for state, temporary := range map[string]bool{
 		"08P01": false, "28000": false, "28P01": false, "3D000": false, "42501": false, "42704": false, "99999": false,

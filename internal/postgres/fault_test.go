@@ -18,7 +18,7 @@ import (
 	"github.com/petcat-api/petcat/internal/storetest"
 )
 
-// hasty returns short timeouts. Even a working database may be too slow for them, so tests retry.
+// hasty returns short timeouts. Even a healthy database may be too slow for them, so tests retry.
 func hasty() timeouts {
 	p := patient()
 	p.connect, p.read, p.row, p.write = time.Second, 200*time.Millisecond, 200*time.Millisecond, 300*time.Millisecond
@@ -39,8 +39,7 @@ func eventually(t *testing.T, what string, try func() error) {
 	}
 }
 
-// commit ends the transaction of a write, and is in no other request if statements are not
-// prepared.
+// commit commits the transaction of a write. Without prepared statements, no other request contains it.
 const commit = "commit\x00"
 
 // calls returns one call of each kind.
@@ -152,7 +151,7 @@ func haveConnections(s *stored, want int) error {
 	return nil
 }
 
-// breakAll ends all other connections of a database, as a restart does.
+// breakAll closes all other connections of a database, as a restart does.
 func breakAll(t *testing.T, url string) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
@@ -172,7 +171,7 @@ func breakAll(t *testing.T, url string) {
 	})
 }
 
-// TestBrokenIdleConnections: after a restart of the server, no call fails because of idle connections.
+// TestBrokenIdleConnections: after a server restart, calls do not fail because of idle connections.
 func TestBrokenIdleConnections(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{Serving: true})
@@ -224,7 +223,7 @@ func TestChargesAfterIdleConnectionsWereClosed(t *testing.T) {
 	}
 }
 
-// allHeard returns an error until something has arrived on each idle connection, such as its end.
+// allHeard returns an error until each idle connection has a message or was closed.
 func allHeard(t *testing.T, p pool) (err error) {
 	t.Helper()
 	for _, c := range p.AcquireAllIdle(t.Context()) {
@@ -306,7 +305,7 @@ func TestStoppedNodeReleasesLocks(t *testing.T) {
 	stopping, other := openAt(t, url, Options{}), openAt(t, url, Options{})
 	defer closeNow(t, stopping)
 	defer closeNow(t, other)
-	// Not before it is open: it opens in several statements, and a busy machine may stop it between two
+	// Not before it is open: opening takes several statements, and a busy machine may pause between two
 	// of them for as long. A change begins with one request.
 	hurried := patient()
 	hurried.idle = 100 * time.Millisecond
@@ -383,27 +382,27 @@ func TestIgnoredError(t *testing.T) {
 	}
 }
 
-// TestTimeoutBetweenStatements: a write whose timeout ends between two statements is unavailable as well.
+// TestTimeoutBetweenStatements: a write that times out between two statements is also unavailable.
 func TestTimeoutBetweenStatements(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)
 	ctx, end := context.WithCancelCause(t.Context())
 	wantUnavailable(t, s.Change(ctx, "change", func(tx *store.Tx) error {
-		end(errNoAnswer)
+		end(errNoResponse)
 		_, err := tx.Exec("SELECT 1")
 		return err
 	}))
 }
 
-// TestUnansweredRollback: a rollback that the server does not answer opens the breaker. The caller gets
-// the error of the operation.
-func TestUnansweredRollback(t *testing.T) {
+// TestRollbackWithoutResponse: a rollback without a response opens the breaker. The caller gets the error
+// of the operation.
+func TestRollbackWithoutResponse(t *testing.T) {
 	s := openAt(t, server.Database(t), Options{})
 	defer closeNow(t, s)
 	ctx, end := context.WithCancelCause(t.Context())
 	rejected := errors.New("rejected")
 	err := s.Change(ctx, "change", func(*store.Tx) error {
-		end(errNoAnswer)
+		end(errNoResponse)
 		return rejected
 	})
 	if !errors.Is(err, rejected) {
@@ -444,7 +443,7 @@ func TestCanceledWaitForStandby(t *testing.T) {
 	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 		t.Errorf("got %v, want an unknown outcome", err)
 	}
-	if err := s.AddUsage(t.Context(), petcat.UsageBatch{Node: "a", Number: 1}); err != nil { // waits for no standby
+	if err := s.AddUsage(t.Context(), petcat.UsageBatch{Node: "a", Number: 1}); err != nil { // not for a standby
 		t.Error(err)
 	}
 }
@@ -476,7 +475,8 @@ func TestMissingStandby(t *testing.T) {
 	wantOpenError(t, s.Check(t.Context()), "wait for a synchronous standby; start it")
 }
 
-// TestLockOfAnotherSession: after a call that timed out, a check names the table that another session locks.
+// TestLockOfAnotherSession: after a call that timed out, a check reports the table that another session
+// locks.
 func TestLockOfAnotherSession(t *testing.T) {
 	url := server.Database(t)
 	s := openAt(t, url, Options{})
@@ -520,7 +520,7 @@ func TestStopWhileServerHangs(t *testing.T) {
 	}
 }
 
-// TestLostBackupLock: if the connection with the lock is lost, a scheduled backup ends and fails, because
+// TestLostBackupLock: if the connection with the lock is lost, a scheduled backup fails at once, because
 // another node may begin one.
 func TestLostBackupLock(t *testing.T) {
 	for name, wait := range map[string]func(ctx context.Context) error{
@@ -559,7 +559,7 @@ func TestLostBackupLock(t *testing.T) {
 	}
 }
 
-// TestCanceledReads: callers that leave during a read cost no connections.
+// TestCanceledReads: canceled reads do not cost connections.
 func TestCanceledReads(t *testing.T) {
 	const size = 3
 	url := server.Database(t)

@@ -52,7 +52,7 @@ func TestFeedHasPages(t *testing.T) {
 }
 
 // TestFeedIsPlannedForLargeTables: the plan of the feed's query is cached while the table is empty,
-// and must suit a large table as well.
+// and must also suit a large table.
 func TestFeedIsPlannedForLargeTables(t *testing.T) {
 	t.Parallel()
 	url := server.Database(t)

@@ -19,9 +19,9 @@ import (
 var ErrHistory = errors.New("the database does not contain all of the data read from it before")
 
 // history detects a change of the database's history. Each new connection is checked before it is
-// used, because such a change ends the connections. Behind a pooler it does not, so [DB.Check]
-// checks, too. A disk that was restored without a recovery target is detected by a revision that is
-// lower than one that was read before.
+// used, because such a change closes the connections. Behind a pooler it does not, so [DB.Check] also
+// checks. A disk that was restored without a recovery target is detected by a revision that is lower than
+// one that was read before.
 type history struct {
 	changed chan struct{} // closed when err is set
 
@@ -37,7 +37,7 @@ type historyName struct{ server, timeline, database string }
 
 func (n historyName) String() string { return n.server + "/" + n.timeline + "/" + n.database }
 
-// selectHistory returns the name of a history, and no row in a standby.
+// selectHistory returns the name of a history. On a standby it does not return a row.
 const selectHistory = `
 	SELECT
 		system_identifier,
@@ -51,8 +51,8 @@ func (h *history) check(ctx context.Context, conn *pgconn.PgConn) error {
 	return err
 }
 
-// checkWriter is check for connections of [DB.BeginWrite], which depends on nothing that was read
-// before: a promoted standby may be used. So the last usage is written to it.
+// checkWriter is check for connections of [DB.BeginWrite], which does not depend on earlier reads: it may
+// use a promoted standby, so the last usage is written to it.
 func (h *history) checkWriter(ctx context.Context, conn *pgconn.PgConn) error {
 	same, err := h.compare(ctx, conn)
 	if same && errors.Is(err, ErrHistory) {

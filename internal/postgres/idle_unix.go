@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// heard reports whether something can be read from a network connection: a message, or its end. It
-// does not wait.
+// heard reports whether a network connection has a message to read, or was closed. It does not wait.
 func heard(c net.Conn) bool {
 	if encrypted, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = encrypted.NetConn()

@@ -40,11 +40,11 @@ func TestHeardDuringRead(t *testing.T) {
 		})
 	}()
 	<-reading
-	answer := make(chan bool)
+	result := make(chan bool)
 	ask := func() bool {
-		go func() { answer <- heard(c) }()
+		go func() { result <- heard(c) }()
 		select {
-		case got := <-answer:
+		case got := <-result:
 			return got
 		case <-time.After(30 * time.Second):
 			t.Fatal("heard waits for the read")

@@ -13,8 +13,8 @@ import (
 	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
-// dropSilently drops all packets that arrive at the network's connections from now on, as a firewall
-// does that has forgotten them: nobody hears of it. New connections work.
+// dropSilently drops all packets that arrive at the network's connections from now on, without a notice,
+// like a firewall that has forgotten them. New connections work.
 func (n *network) dropSilently(t *testing.T) {
 	t.Helper()
 	nothing := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
@@ -40,7 +40,7 @@ func (n *network) dropSilently(t *testing.T) {
 }
 
 // TestSilentDrops: a node gets new connections after the network dropped all of its flows silently, and
-// the server ends the old sessions, three times.
+// the server closes the old sessions, three times.
 func TestSilentDrops(t *testing.T) {
 	direct := server.Database(t)
 	network, url := newNetwork(t, direct)
@@ -77,7 +77,7 @@ func TestSilentDrops(t *testing.T) {
 	}
 	for range 3 {
 		within("all connections", 30*time.Second, func() bool {
-			ready := 0 // those that are still set up have no settings yet
+			ready := 0 // connections that are still being set up lack settings
 			for _, p := range s.pools() {
 				ready += int(p.Stat().IdleConns())
 			}

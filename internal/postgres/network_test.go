@@ -21,14 +21,14 @@ type network struct {
 	all   sync.WaitGroup
 }
 
-// fate is the result of a request or a part of it.
+// fate is the result of a request or of a part of it.
 type fate int
 
 const (
 	passes fate = iota
 	hangs
 	breaks     // the connection, before the server has heard of it
-	breaksLate // after the server has done it, before the answer
+	breaksLate // after the server has done it, before the response
 )
 
 // newNetwork returns a network in front of the tests' server, and the URL of the database through it.
@@ -137,12 +137,12 @@ func (n *network) serve(client net.Conn) {
 		return
 	}
 	late := make(chan struct{})
-	var answers sync.WaitGroup
-	answers.Go(func() { passAnswers(client, postgres, late) })
+	var responses sync.WaitGroup
+	responses.Go(func() { passResponses(client, postgres, late) })
 	n.passRequests(postgres, client, late)
 	_ = client.Close()
 	_ = postgres.Close()
-	answers.Wait()
+	responses.Wait()
 }
 
 func (n *network) passRequests(postgres, client net.Conn, late chan struct{}) {
@@ -168,9 +168,9 @@ func (n *network) passRequests(postgres, client net.Conn, late chan struct{}) {
 	}
 }
 
-// passAnswers forwards answers until the answer to the first request after late was closed, which it
-// drops.
-func passAnswers(client, postgres net.Conn, late <-chan struct{}) {
+// passResponses forwards responses until late is closed, and drops the response to the first request
+// after that.
+func passResponses(client, postgres net.Conn, late <-chan struct{}) {
 	defer func() { _ = client.Close() }()
 	buffer := make([]byte, 1<<16)
 	var swallowed []byte
@@ -182,7 +182,7 @@ func passAnswers(client, postgres net.Conn, late <-chan struct{}) {
 		select {
 		case <-late:
 			swallowed = append(swallowed, buffer[:size]...)
-			if bytes.HasSuffix(swallowed, []byte("Z\x00\x00\x00\x05I")) { // the server is ready, in no transaction
+			if bytes.HasSuffix(swallowed, []byte("Z\x00\x00\x00\x05I")) { // the server is ready, outside a transaction
 				return
 			}
 			continue

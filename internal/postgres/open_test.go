@@ -133,8 +133,8 @@ func TestUnusualSettings(t *testing.T) {
 	}
 }
 
-// TestConnectTimeout: connect_timeout of the URL holds for commands and servers. Without it, servers
-// wait less than commands, because their requests wait as well.
+// TestConnectTimeout: connect_timeout of the URL holds for commands and servers. Without it, servers wait
+// less than commands, because their requests also wait.
 func TestConnectTimeout(t *testing.T) {
 	url := server.Database(t)
 	for _, tt := range []struct {
@@ -394,8 +394,8 @@ func TestConcurrentFirstOpen(t *testing.T) {
 	}
 }
 
-// TestMigrationByAnotherNode: opening waits for a migration by another node, until the caller's
-// context ends.
+// TestMigrationByAnotherNode: opening waits for a migration by another node, until the caller's context
+// is canceled.
 func TestMigrationByAnotherNode(t *testing.T) {
 	url := server.Server(t).Database(t)
 	conn := pgtest.Connect(t, url)

@@ -25,7 +25,7 @@ const refill = time.Second
 func newPool(ctx context.Context, config *pgxpool.Config, o Options, size int) (pool, error) {
 	config = config.Copy()
 	config.MaxConns = int32(size)
-	// A caller that finds no idle connection waits for a new one, for up to a second on a busy
+	// A caller that does not find an idle connection waits for a new one, for up to a second on a busy
 	// machine, even if another one becomes idle. So a server keeps all of them open.
 	if o.Serving && !strings.Contains(o.URL.Reveal(), "pool_min_conns") {
 		config.MinConns = config.MaxConns
@@ -40,7 +40,7 @@ func newPool(ctx context.Context, config *pgxpool.Config, o Options, size int) (
 	return pool{p, size}, nil
 }
 
-// with runs fn with a connection. It does not ask a breaker.
+// with runs fn with a connection. It does not check a breaker.
 func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) error) error {
 	c, err := p.acquire(ctx)
 	if err != nil {
@@ -49,8 +49,8 @@ func (p pool) with(ctx context.Context, fn func(context.Context, *pgx.Conn) erro
 	return release(ctx, c, fn(ctx, c.Conn()))
 }
 
-// acquire returns a connection. It does not ask a breaker. It leaves out connections that were closed
-// while they were idle, by the server, a firewall or a pooler. If all were, the last one is new.
+// acquire returns a connection. It does not check a breaker. It skips connections that a server, a
+// firewall or a pooler closed while they were idle. If all were closed, it opens a new one.
 func (p pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	for range p.size {
 		c, err := p.take(ctx)
@@ -63,8 +63,8 @@ func (p pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 // ended reports whether an idle connection was closed. It costs a system call; CheckConn, which waits
-// for a millisecond, reads what has arrived: the last message of the server, the end of the
-// connection, or a notice.
+// for a millisecond, reads the received data: the server's last message, the end of the connection, or a
+// notice.
 func ended(c *pgconn.PgConn) bool {
 	return heard(c.Conn()) && c.CheckConn() != nil //nolint:staticcheck // instead of it, Ping takes a round trip
 }
@@ -81,8 +81,8 @@ func (p pool) take(ctx context.Context) (*pgxpool.Conn, error) {
 	return c, nil
 }
 
-// release gives a connection back after a use that ended with err, and returns the error with what
-// happened to the connection.
+// release returns a connection to the pool after a use that returned err. It adds the state of the
+// connection to the error.
 func release(ctx context.Context, c *pgxpool.Conn, err error) error {
 	closed := c.Conn().IsClosed()
 	if closed {
@@ -95,8 +95,8 @@ func release(ctx context.Context, c *pgxpool.Conn, err error) error {
 	return used(ctx, closed, err)
 }
 
-// used returns the error of a use of a connection. The driver sends nothing and closes nothing if ctx
-// has ended before a statement.
+// used returns the error of a use of a connection. If ctx is canceled before a statement, the driver does
+// not send it and does not close the connection.
 func used(ctx context.Context, closed bool, err error) error {
 	if err != nil && (closed || ctx.Err() != nil && pgconn.SafeToRetry(err)) {
 		return &connError{withCause(ctx, err), lost}
@@ -104,7 +104,8 @@ func used(ctx context.Context, closed bool, err error) error {
 	return err
 }
 
-// withCause adds the cause of an ended context to an error. The result for a [commitError] is one as well.
+// withCause adds the cause of a canceled context to an error. The result for a [commitError] is also a
+// commitError.
 func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause == nil || err == nil {
@@ -113,6 +114,6 @@ func withCause(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*commitError](err); ok {
 		return &commitError{withCause(ctx, e.error)}
 	}
-	// The driver's error may be a [context.Canceled]; only the caller may end with one.
+	// The driver's error may be a [context.Canceled], which only the caller's own cancellation may return.
 	return fmt.Errorf("%w: %v", cause, err) //nolint:errorlint // as above
 }

@@ -4,21 +4,21 @@
 //
 // Each node commits the queued creates as one group, in one transaction (engine.go).
 // Every transaction that takes a revision locks the counter's row first and keeps the lock
-// until the commit. So revisions, ids and commits are in one order on all nodes, "everything
-// after revision R" skips nothing, the transaction sees all idempotency keys, and the audit
-// entries are one chain.
+// until the commit. So revisions, ids and commits are in one order on all nodes, "everything after
+// revision R" is complete, the transaction sees all idempotency keys, and the audit entries are one
+// chain.
 //
-// It keeps no state in a session, because a pooler may give each transaction another
+// It does not keep state in a session, because a pooler may give each transaction another
 // connection. Each transaction sets its own settings. Only for a connection without a pooler does it
 // set how long the server keeps the session.
 //
 // It rejects a database of another environment, a standby, an unsupported version, a server
 // that does not sync its commits to the disk, and other settings that it cannot work with. The
-// error is a [petcat.UnusableError] with the remedy. failure.go has the meaning of each SQLSTATE.
+// error is a [petcat.UnusableError] with the remedy. failure.go lists the meaning of each SQLSTATE.
 //
-// While the database is unavailable, every operation fails with service_unavailable, within
-// seconds at first and then immediately; it recovers by itself. If the connection of a write
-// breaks, its outcome is unknown. The write is not retried here: its error says so.
+// While the database is unavailable, every operation fails with service_unavailable, within seconds at
+// first and then immediately; it recovers automatically. If the connection of a write breaks, its outcome
+// is unknown. The write is not retried here: its error says so.
 package postgres
 
 import (
@@ -41,10 +41,10 @@ import (
 // Options are the options of a DB.
 type Options struct {
 	// URL is the address, such as postgres://user:password@host/database. Its hosts are tried
-	// in order. Its pool_max_conns is the number of connections for reads and writes, half of
-	// them each, 8 by default. Creates and charges have more connections.
+	// in order. Its pool_max_conns is the number of connections for reads and writes, half for each, 8 by
+	// default. Creates and charges use additional connections.
 	URL         petcat.Secret
-	Environment petcat.Environment // "": that of the data; production for fresh data
+	Environment petcat.Environment // "": the data's; production for fresh data
 	Clock       clock.Clock
 	// MustExist rejects a database without data; otherwise the tables are created.
 	MustExist bool
@@ -65,8 +65,8 @@ const (
 	chargeConnections = 2
 )
 
-// fullFor is how long the disk counts as full after the last write that failed for it. Other
-// writes may succeed on a full disk.
+// fullFor is how long the disk counts as full after the last disk-full error. Other writes may succeed on
+// a full disk.
 const fullFor = 10 * time.Second
 
 // DB is a PostgreSQL database, which other nodes may use at the same time, and a [store.DB]. It is
@@ -74,7 +74,7 @@ const fullFor = 10 * time.Second
 type DB struct {
 	meta     store.Meta
 	clock    clock.Clock
-	life     context.Context //nolint:containedctx // of groups of creates, which have no single caller
+	life     context.Context //nolint:containedctx // of groups of creates, which have several callers
 	timeouts *timeouts
 	settings string // a statement, see timeouts.settings
 	line     *groupcommit.Line
@@ -86,7 +86,7 @@ type DB struct {
 	reads, writes *breaker
 	clockAhead    atomic.Int64                  // nanoseconds; see Stats
 	fullAt        atomic.Pointer[clock.Reading] // when a write last failed for a full disk; nil: never
-	waitedAt      atomic.Pointer[clock.Reading] // when a call last waited in vain; nil: never
+	waitedAt      atomic.Pointer[clock.Reading] // when a call last timed out; nil: never
 	obstacle      atomic.Pointer[obstacle]      // the last one; nil: none yet
 }
 
@@ -117,7 +117,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return s, nil
 }
 
-// prepare checks the server and migrates the schema, on a separate connection that prepares no
+// prepare checks the server and migrates the schema, on a separate connection without prepared
 // statements.
 func (s *DB) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.Duration, o Options) (m store.Meta, err error) {
 	once := config.Copy()
@@ -140,7 +140,7 @@ func (s *DB) prepare(ctx context.Context, config *pgx.ConnConfig, timeout time.D
 	if err := s.history.check(ctx, c.PgConn()); err != nil {
 		return m, err
 	}
-	// The transaction shows whether the mode of a pooler allows one.
+	// The transaction shows whether the pooler's mode allows one.
 	err = s.alone(ctx, c, false, func(t *store.Tx) (err error) {
 		m, err = store.ReadMeta(t, o.Environment, o.Clock.Read().Time())
 		return err
@@ -194,8 +194,8 @@ func (s *DB) start(o Options) {
 // Meta implements [store.DB].
 func (s *DB) Meta() store.Meta { return s.meta }
 
-// Close commits the queued creates and closes the connections. No other call may follow or be
-// in progress.
+// Close commits the queued creates and closes the connections. Other calls must not run during or after
+// it.
 func (s *DB) Close() error {
 	s.group.Close()
 	for _, p := range s.pools() {
@@ -206,8 +206,8 @@ func (s *DB) Close() error {
 
 func (s *DB) pools() []pool { return []pool{s.readers, s.writers, s.creators, s.charges} }
 
-// Check checks whether the database answers, accepts writes and has the same history as before,
-// and reads its clock. Its errors are those of Open. It does not write: the node's heartbeats
+// Check checks whether the database responds, accepts writes and has the same history as before,
+// and reads its clock. It returns the same errors as Open. It does not write: the node's heartbeats
 // show whether writes are committed in time.
 func (s *DB) Check(ctx context.Context) error {
 	// transaction_read_only is also on in a standby.
@@ -219,8 +219,8 @@ func (s *DB) Check(ctx context.Context) error {
 		if err := conn.QueryRow(ctx, query).Scan(&readOnly, &micros); err != nil {
 			return err
 		}
-		// It read its clock between the two readings here: the error of the middle is at most
-		// half of the time between them.
+		// It read its clock between the two readings here, so the midpoint is wrong by at most half of
+		// the time between them.
 		middle := asked.Time().Add(s.clock.Read().Since(asked) / 2)
 		s.clockAhead.Store(int64(middle.Sub(time.UnixMicro(micros))))
 		// Behind a pooler, the same connection may lead to another server.

@@ -28,7 +28,7 @@ func migrations() []string {
 	))
 }
 
-// migrationLock is the key of the advisory lock of migrations in a database: "petcat" in ASCII.
+// migrationLock is the key of a database's advisory lock for migrations: "petcat" in ASCII.
 const migrationLock = 0x706574636174
 
 // migrate runs the missing migrations in one transaction. If several nodes start at once, one

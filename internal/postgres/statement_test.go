@@ -38,9 +38,9 @@ func TestPlans(t *testing.T) {
 
 // scans is the [storetest.Explain] of PostgreSQL.
 func scans(q store.Querier, query string, args []any) (scanned []string, err error) {
-	// PostgreSQL scans small tables, as those of the suite, unless scans are off. Joins other than
+	// PostgreSQL scans small tables, like the suite's, unless scans are off. Joins other than
 	// nested loops scan both sides.
-	c := q.(store.Conn) // a read's connection as well
+	c := q.(store.Conn) // also a read's connection
 	for _, method := range []string{"seqscan", "hashjoin", "mergejoin"} {
 		if err := c.Run(`SET LOCAL enable_` + method + ` = off`); err != nil {
 			return nil, err
@@ -72,7 +72,7 @@ type plan struct {
 	Plans     []plan
 }
 
-// scans returns the tables, or indexes, of which the plan reads everything.
+// scans returns the tables, or indexes, that the plan scans.
 func (p plan) scans() (scanned []string) {
 	if p.Step == "Seq Scan" || p.Index != "" && p.Condition == "" {
 		scanned = append(scanned, cmp.Or(p.Table, p.Index))

@@ -17,7 +17,7 @@ type transaction struct {
 	pool   pool
 	doing  string
 	tx     *store.Tx
-	ctx    context.Context //nolint:containedctx // with the timeout of a write; it ends with the transaction
+	ctx    context.Context //nolint:containedctx // with the timeout of a write; canceled after the transaction
 	cancel context.CancelFunc
 	leased *pgxpool.Conn
 	conn   *conn
@@ -25,8 +25,8 @@ type transaction struct {
 	ended  bool
 }
 
-// Begin implements [store.DB]. It is retried only if the server did not answer its begin; after that,
-// a lost transaction may have committed.
+// Begin implements [store.DB]. It is retried only if the server did not respond to BEGIN; after that, a
+// lost transaction may have committed.
 func (s *DB) Begin(ctx context.Context, w store.Work) (*store.Tx, error) {
 	t, err := s.begin(ctx, s.writers, w.Doing, true)
 	if err != nil {
@@ -46,15 +46,15 @@ func (s *DB) BeginWrite(ctx context.Context, doing string) (store.Write, error) 
 	return store.Write{Conn: t.tx.Conn, Ending: t.tx}, nil
 }
 
-// begin begins a transaction on a connection of a pool, and locks the counter row if counter is true:
-// then the rows that it reads do not change until it ends. It is retried only if the server did not
-// answer its begin; after that, a lost transaction may have committed.
+// begin begins a transaction on a pool's connection, and locks the counter row if counter is true: then
+// the rows that it reads do not change until it commits or rolls back. It is retried only if the server
+// did not respond to BEGIN; after that, a lost transaction may have committed.
 func (s *DB) begin(ctx context.Context, p pool, doing string, counter bool) (*transaction, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeouts.write, errNoAnswer)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeouts.write, errNoResponse)
 	t := &transaction{db: s, pool: p, doing: doing, ctx: ctx, cancel: cancel}
 	err := t.begin(counter)
 	if severityOf(err) == lost && ctx.Err() == nil {
-		p.Reset() // after a restart of the server, all idle connections are broken
+		p.Reset() // after a server restart, all idle connections are broken
 		err = t.begin(counter)
 	}
 	if err != nil {
@@ -136,11 +136,11 @@ func (t *transaction) Rollback() error {
 	return nil
 }
 
-// undo rolls back, and gives the connection back after a use that ended with err. It reports a
-// rollback without an answer to the breaker as well.
+// undo rolls back after err, and returns the connection to the pool. If the server does not respond to
+// the rollback, it also reports that to the breaker.
 func (t *transaction) undo(err error) error {
-	_, unanswered := t.leased.Exec(t.ctx, "rollback") // if that fails, the connection is closed
-	used := release(t.ctx, t.leased, cmp.Or(err, unanswered))
+	_, failed := t.leased.Exec(t.ctx, "rollback") // if that fails, the connection is closed
+	used := release(t.ctx, t.leased, cmp.Or(err, failed))
 	t.db.writes.report(t.ctx, used)
 	t.db.noteFull(used)
 	t.db.noteWait(t.ctx, used)
@@ -150,7 +150,7 @@ func (t *transaction) undo(err error) error {
 	return used
 }
 
-// watched is the connection of a transaction. It returns errors of the domain.
+// watched is the connection of a transaction. It returns domain errors.
 type watched struct {
 	*conn
 	of *transaction
@@ -164,7 +164,7 @@ func (w watched) note(err error) error {
 	return translate(used(w.ctx, w.to.IsClosed(), err), w.of.doing)
 }
 
-// usable returns an error if no other statement may run.
+// usable returns an error if the transaction cannot run another statement.
 func (w watched) usable() error {
 	if w.of.ended {
 		return fmt.Errorf("postgres: %s: the transaction has ended", w.of.doing)

@@ -11,28 +11,28 @@ import (
 	"github.com/petcat-api/petcat/internal/clock"
 )
 
-// namedFor is how long a check names what calls waited for, and asks for it after a call that got no
-// answer. Calls may time out between two checks.
+// namedFor is how long after a call without a response a check looks up and names the obstacle. Calls may
+// time out between two checks.
 const namedFor = 4 * time.Second
 
-// obstacle is what calls of this node wait for in a healthy server.
+// obstacle is the cause for which this node's calls wait on a healthy server.
 type obstacle struct {
-	name string // standby, or the name of a table
+	name string // standby, or a table name
 	at   clock.Reading
 }
 
-// standby is the obstacle of commits that wait for a synchronous standby. No table has this name.
+// standby is the obstacle of commits that wait for a synchronous standby. It is not a table's name.
 const standby = "synchronous standby"
 
-// noteWait notes an error that says that a call waited in vain.
+// noteWait records the error of a call that timed out.
 func (s *DB) noteWait(ctx context.Context, err error) {
-	if err != nil && (ctx.Err() != nil || errors.Is(err, errNoAnswer) || sqlState(err) == lockTimeout) {
+	if err != nil && (ctx.Err() != nil || errors.Is(err, errNoResponse) || sqlState(err) == lockTimeout) {
 		now := s.clock.Read()
 		s.waitedAt.Store(&now)
 	}
 }
 
-// obstructed returns an error that names what calls wait for. It asks only after a call that waited in vain.
+// obstructed returns an error that names the obstacle. It queries the server only after a call that timed out.
 func (s *DB) obstructed(ctx context.Context) error {
 	now := s.clock.Read()
 	if at := s.waitedAt.Load(); at == nil || now.Since(*at) >= namedFor {

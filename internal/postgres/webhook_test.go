@@ -8,7 +8,7 @@ import (
 	"github.com/petcat-api/petcat/internal/pgtest"
 )
 
-// TestWebhookChangeDuringDelivery: a change of a webhook waits for the delivery that the sender is storing, does
+// TestWebhookChangeDuringDelivery: a webhook change waits for the delivery that the sender is storing, does
 // not undo it, and does not fail because of it.
 func TestWebhookChangeDuringDelivery(t *testing.T) {
 	by := petcat.By("cli:ada")
