@@ -97,7 +97,7 @@ func TestCatchUpAfterRollback(t *testing.T) {
 	p.wantPassedOn(t, []petcat.RevisedCategory{named(1, "Dogs", 1)})
 }
 
-// TestCatchUpOfOtherChanges: changes of accounts by another process pass nothing on.
+// TestCatchUpOfOtherChanges: account changes by another process are not passed on.
 func TestCatchUpOfOtherChanges(t *testing.T) {
 	p := startProcesses(t)
 	create(t, p.server, "Dogs")

@@ -124,8 +124,8 @@ func TestLongLogIsMoved(t *testing.T) {
 	}
 }
 
-// TestLogStaysSmall: a long log is moved into the database and started again; if a reader keeps it,
-// when the reader ends.
+// TestLogStaysSmall: a long log is moved into the database and started again; if a reader keeps it, when
+// the reader finishes.
 func TestLogStaysSmall(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{Serving: true})
 	defer closeNow(t, s)

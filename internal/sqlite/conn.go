@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// timeout is the maximum wait for a lock of another process. No transaction lasts longer.
+	// timeout is the maximum wait for another process's lock. No transaction lasts longer.
 	timeout = 5 * time.Second
 	// maxReaders is the maximum number of concurrent reads. Lists are served from memory, so
 	// there are few.
@@ -22,8 +22,8 @@ const (
 
 // open returns a pool of at most n connections to a file. It keeps idle connections, because a new
 // one reads the schema. mode is rw, ro or immutable: a read-only connection does not checkpoint when it
-// is closed, and immutable is a read-only file that nobody changes, whose journal or log SQLite does
-// not look for. Settings are per connection, so they are part of the data source name.
+// is closed, and immutable is a read-only file that does not change, whose journal or log SQLite does not
+// look for. Settings are per connection, so they are part of the data source name.
 func open(path, mode string, n int, settings ...string) *sql.DB {
 	query := url.Values{"mode": {mode}, "_pragma": settings, "_txlock": {"immediate"}}
 	if mode == "immutable" {
@@ -50,7 +50,7 @@ func settings(wait time.Duration) []string {
 	}
 }
 
-// statements runs statements: the pool of readers, or a prepared connection.
+// statements runs statements: the reader pool, or a prepared connection.
 type statements interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -77,8 +77,8 @@ func (p prepared) statement(ctx context.Context, query string) (*sql.Stmt, error
 }
 
 // unnumbered replaces the placeholders $1, $2 and so on by question marks if they are in this order.
-// SQLite stores numbers as names and searches all of them for each argument, which makes groups of
-// creates 1.2 times as slow.
+// SQLite stores numbers as names and searches all of them for each argument, which makes create groups
+// 1.2 times as slow.
 func unnumbered(query string) string {
 	parts := strings.Split(query, "$")
 	for i, part := range parts[1:] {

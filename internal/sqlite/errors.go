@@ -27,12 +27,12 @@ var errLogRemoved = fmt.Errorf("the write-ahead log was removed or replaced whil
 type kind int
 
 const (
-	statement  kind = iota // nothing: only the statement is wrong
+	statement  kind = iota // only the statement is wrong
 	noRoom                 // there is no room to write
 	locked                 // another process holds its lock
 	unwritable             // it cannot be opened or written
-	damaged                // it is not a database; nothing may be written any more
-	failing                // the disk does not work; nothing may be written any more
+	damaged                // it is not a database; writing must stop
+	failing                // the disk does not work; writing must stop
 )
 
 // kindOf classifies errors by their numbers, never by their text.
@@ -63,7 +63,7 @@ func kindOf(err error) kind {
 	}
 }
 
-// stops reports whether nothing may be written any more after an error.
+// stops reports whether writing must stop after an error.
 func stops(err error) bool { return kindOf(err) >= damaged }
 
 // WithCause adds the error of the operating system to an error of a file. SQLite has one number for a
@@ -75,7 +75,7 @@ func WithCause(err error, path string) error {
 		case lib.SQLITE_FULL:
 			cause = syscall.ENOSPC
 		case lib.SQLITE_IOERR_WRITE, lib.SQLITE_IOERR_SHMSIZE, lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY:
-			// In a file beside the database, at the offset where the longer of it and its log ends.
+			// In a file next to the database, at the end of the database or its log, whichever is longer.
 			var f *os.File
 			if f, cause = os.CreateTemp(filepath.Dir(path), ".petcat-*"); cause == nil {
 				_, cause = f.WriteAt(make([]byte, 64<<10), max(fileSize(path), fileSize(path+"-wal")))
@@ -102,7 +102,7 @@ func fileSize(path string) int64 {
 // suffixes of other files need 8.
 const maxPath = 504
 
-// explain turns an error of the database into a [petcat.UnusableError] for operators.
+// explain turns a database error into a [petcat.UnusableError] for operators.
 func explain(err error, path string) error {
 	if _, ok := errors.AsType[*petcat.UnusableError](err); ok || err == nil {
 		return err
@@ -136,8 +136,8 @@ func explain(err error, path string) error {
 	}
 }
 
-// translate turns an error of the database into an error of the domain. It keeps errors of the
-// domain and of the caller's context.
+// translate turns a database error into a domain error. It keeps domain errors and errors
+// of the caller's context.
 func (s *DB) translate(err error, doing string) error {
 	if err == nil {
 		return nil

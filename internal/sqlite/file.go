@@ -86,7 +86,7 @@ type File struct {
 	db *sql.DB
 }
 
-// Close closes the file. A nil File does nothing.
+// Close closes the file. On a nil File it is a no-op.
 func (f *File) Close() error {
 	if f == nil {
 		return nil
@@ -98,8 +98,8 @@ func (f *File) Close() error {
 const dropReplication = `DROP TABLE IF EXISTS _litestream_seq; DROP TABLE IF EXISTS _litestream_lock`
 
 // EditFile opens a copy of a database for writing, migrates its schema, and drops the tables of
-// litestream. No other process may have it open. It has no log and does not sync: the caller syncs the
-// file at the end, or removes it.
+// litestream. No other process may have it open. It works without a log and does not sync: the caller
+// syncs the file at the end, or removes it.
 func EditFile(ctx context.Context, path string) (*File, error) {
 	db := open(path, "rw", 1, "journal_mode(MEMORY)", "synchronous(OFF)", "temp_store(MEMORY)", "secure_delete(ON)")
 	err := migrate(ctx, db, path, migrations())
@@ -110,8 +110,8 @@ func EditFile(ctx context.Context, path string) (*File, error) {
 }
 
 // ReadBackup opens a backup, even of a newer version. It returns a [petcat.UnusableError] if the file
-// is not a backup of petcat, or not finished. The file may be in a directory of others: SQLite looks
-// for no journal or log beside it.
+// is not a backup of petcat, or not finished. The file may be in another user's directory: SQLite does not
+// look for a journal or log next to it.
 func ReadBackup(ctx context.Context, path string) (*File, error) {
 	db := open(path, "immutable", 1, settings(timeout)...)
 	return opened(ctx, db, identifyBackup(ctx, db))
@@ -140,8 +140,8 @@ func IsDatabase(path string) (bool, error) {
 	return format[0] == walFormat, err
 }
 
-// ReadDatabase opens a database that nobody uses, such as one that litestream restored. It returns a
-// [petcat.UnusableError] if it is not a database of petcat, or if some of its data is in a log.
+// ReadDatabase opens an unused database, such as one that litestream restored. It returns a
+// [petcat.UnusableError] if it is not petcat's database, or if some of its data is in a log.
 func ReadDatabase(ctx context.Context, path string) (*File, error) {
 	if fileSize(path+"-wal") > 0 {
 		return nil, petcat.Unusablef(nil, "its last changes are in %s-wal; stop the programs that use it, "+
@@ -201,7 +201,7 @@ func (s *DB) Backup(ctx context.Context, to store.Copy) error {
 	return s.translate(errors.Join(WithCause(err, to.Path()), db.Close()), "copy the database")
 }
 
-// Restore copies a backup into a data directory without data. After an error it still has no data.
+// Restore copies a backup into a data directory without data. After an error it is still without data.
 // The caller must hold the server lock.
 func Restore(ctx context.Context, dir *datadir.Dir, by petcat.Actor, path string, c clock.Clock) error {
 	draft, err := dir.DraftDatabase()
@@ -257,7 +257,7 @@ func integrity(c store.Conn) (findings []string, err error) {
 		findings = append(findings, text)
 		return err
 	}, query)
-	if kindOf(err) == damaged { // some damage ends the check
+	if kindOf(err) == damaged { // some damage aborts the check
 		return append(findings, "the file is damaged: "+err.Error()), nil
 	}
 	return findings, err

@@ -301,7 +301,7 @@ func TestLongPath(t *testing.T) {
 	wantOpenError(t, err, "choose a shorter one")
 }
 
-// TestIntegrity: the check finds an index that misses a row, which no query reports.
+// TestIntegrity: the check finds an index that misses a row, which queries do not report.
 func TestIntegrity(t *testing.T) {
 	path := filepath.Join(filled(t), database)
 	check := func() []string {

@@ -12,7 +12,7 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// watched is an engine that records the query plans of reads.
+// watched is an engine that records reads' query plans.
 type watched struct {
 	*DB
 	plan *[]string

@@ -20,8 +20,8 @@ func (r readOnly) Begin(context.Context, store.Work) (*store.Tx, error) {
 	return nil, petcat.Errorf(petcat.CodeServiceUnavailable, "read-only")
 }
 
-// TestInvalidLinkWritesNothing: a stranger who sends invalid links does not delay writes.
-func TestInvalidLinkWritesNothing(t *testing.T) {
+// TestInvalidLinkDoesNotWrite: a client that sends invalid links does not delay writes.
+func TestInvalidLinkDoesNotWrite(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
 	reading := store.New(readOnly{s.DB, t}, clock.NewSystem())

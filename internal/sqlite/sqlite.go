@@ -1,14 +1,13 @@
 // Package sqlite stores everything in one SQLite file: it provides connections,
 // commits and migrations, and package store the operations.
 //
-// One connection writes (writer.go). Callers take turns to use it, each in a savepoint of one
-// transaction of the file: rows, revisions, idempotency keys and audit entries of all of them
-// are synced together, before any response. An operation that the domain rejects is rolled back
-// alone. Reads have separate, read-only connections. Other processes, such as the command
-// line, may open the same file at the same time; a server reads their changes of categories with
-// its next write, or with [DB.CatchUp].
+// One connection writes (writer.go). Callers take turns to use it, each in a savepoint of one file
+// transaction: rows, revisions, idempotency keys and audit entries of all of them are synced together,
+// before any response. If the domain rejects an operation, only that one is rolled back. Reads have separate,
+// read-only connections. Other processes, such as the command line, may open the same file at the same
+// time; a server reads their category changes with its next write, or with [DB.CatchUp].
 //
-// It refuses to open a file that is not a petcat database, is damaged or belongs to another
+// It rejects a file that is not a petcat database, is damaged or belongs to another
 // environment. The error is a [petcat.UnusableError] with the remedy.
 //
 // While the disk is full or read-only, or another process locks the file, writes fail with
@@ -39,7 +38,7 @@ import (
 // Options are the options of a DB.
 type Options struct {
 	Dir         *datadir.Dir
-	Environment petcat.Environment // "": that of the data; production for fresh data
+	Environment petcat.Environment // "": the data's; production for fresh data
 	Clock       clock.Clock
 	Logger      *slog.Logger // nil: no log
 	// Serving is true if the caller holds the server lock of the directory. Only a server
@@ -55,13 +54,13 @@ type DB struct {
 	options         Options
 	path            string
 	meta            store.Meta
-	life            context.Context //nolint:containedctx // of groups of writes, which have no single caller; it never ends
+	life            context.Context //nolint:containedctx // of groups of writes, which have several callers; never canceled
 	writes, readers *sql.DB         // writes has one connection
 	writer          writer
 	line            *groupcommit.Line
 	group           *groupcommit.Committer[*store.Create]
 	rejected        atomic.Bool                    // the last write failed because the disk is full or not writable
-	failed          chan struct{}                  // closed when nothing may be written any more
+	failed          chan struct{}                  // closed when writing must stop
 	committed       func([]petcat.RevisedCategory) // of OnCategoriesCommitted; nil: none
 	passedOn        atomic.Int64                   // the last revision that committed has, at least the one at Open
 
@@ -70,8 +69,8 @@ type DB struct {
 }
 
 // OnCategoriesCommitted sets a function that is called with the changed categories of each group, by
-// ascending revision, after they are durable and before any caller is answered. They include the
-// changes of other processes since Open. Calls do not overlap. Set it while nobody writes.
+// ascending revision, after they are durable and before any caller gets its result. They include the
+// changes of other processes since Open. Calls do not overlap. Set it before the first write.
 func (s *DB) OnCategoriesCommitted(fn func([]petcat.RevisedCategory)) { s.committed = fn }
 
 // Open opens or creates the database in a data directory, and migrates its schema. It returns a
@@ -148,8 +147,8 @@ func (s *DB) Close() error {
 	s.group.Close()
 	s.writer.commits.Wait()
 	if err := s.Err(); err != nil && !errors.Is(err, errLogRemoved) {
-		// Closing the last connection checkpoints the log. After a disk failure nothing may be
-		// written, so the read-only connections are closed last.
+		// Closing the last connection checkpoints the log. After a disk failure it must not, so the
+		// read-only connections are closed last.
 		return errors.Join(s.writes.Close(), s.readers.Close())
 	}
 	return s.translate(errors.Join(s.readers.Close(), s.writes.Close()), "close")
@@ -158,7 +157,7 @@ func (s *DB) Close() error {
 // Meta implements [store.DB].
 func (s *DB) Meta() store.Meta { return s.meta }
 
-// NewestRead implements [store.DB]. Nobody else changes the history of the file in use.
+// NewestRead implements [store.DB]. No other process changes the history of a file in use.
 func (s *DB) NewestRead() petcat.Revision { return 0 }
 
 // Reached implements [store.DB].
@@ -172,7 +171,7 @@ func (s *DB) Create(ctx context.Context, c *store.Create) error {
 	return s.translate(c.Outcome, "create")
 }
 
-// BeginWrite implements [store.DB]. There is only one writer, so it locks the counter row as well.
+// BeginWrite implements [store.DB]. There is only one writer, so it also locks the counter row.
 func (s *DB) BeginWrite(ctx context.Context, doing string) (store.Write, error) {
 	tx, err := s.Begin(ctx, store.Work{Doing: doing})
 	if err != nil {
@@ -204,7 +203,7 @@ func (s *DB) Each(ctx context.Context, doing string, row func(store.Scan) error,
 	return s.translate(conn{ctx, s.readers}.Query(row, query, args...), doing)
 }
 
-// stop ends writing permanently: after a failed sync the kernel drops the pages that it could not write
+// stop stops writing permanently: after a failed sync the kernel drops the pages that it could not write
 // and reports success the next time, so a retry would report a commit that never reached the disk.
 func (s *DB) stop(err error) {
 	s.mu.Lock()
@@ -217,7 +216,7 @@ func (s *DB) stop(err error) {
 }
 
 // Failed is closed when the database has stopped writing permanently; [DB.Err] then returns the reason.
-// The program must end and start again.
+// The program must be restarted.
 func (s *DB) Failed() <-chan struct{} { return s.failed }
 
 // Err returns a [petcat.UnusableError] if the database has stopped writing permanently.
@@ -246,7 +245,7 @@ func (s *DB) Stats() Stats {
 // WALBytes returns the size of the file of the write-ahead log, 0 if there is none.
 func (s *DB) WALBytes() int64 { return fileSize(s.path + "-wal") }
 
-// Check checks whether the database answers and, if the last write was rejected, whether writes work
+// Check checks whether the database responds and, if the last write was rejected, whether writes work
 // again.
 func (s *DB) Check(ctx context.Context) error {
 	var one int
@@ -268,7 +267,7 @@ const tryWrite = `
 	INSERT INTO meta (name, value) VALUES ('write_check', $1)
 	ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-// tryToWrite writes a row. SQLite writes nothing to the disk if the value is the same as before.
+// tryToWrite writes a row. SQLite does not write to the disk if the value is the same as before.
 func (s *DB) tryToWrite(ctx context.Context) (err error) {
 	w, err := s.BeginWrite(ctx, "try to write")
 	if err != nil {

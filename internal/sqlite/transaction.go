@@ -8,12 +8,12 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// transaction is a transaction of package store: a savepoint of the open transaction of the file.
+// transaction is a transaction of package store: a savepoint of the open file transaction.
 // From Begin to Commit or Rollback, its caller has the writer. Commit returns when the file's
 // transaction is durable.
 type transaction struct {
 	db     *DB
-	ctx    context.Context //nolint:containedctx // of the caller; it ends with the transaction
+	ctx    context.Context //nolint:containedctx // of the caller; canceled after the transaction
 	doing  string
 	in     *fileTx
 	tx     *store.Tx
@@ -109,12 +109,12 @@ func (t *transaction) Rollback() error {
 	case <-t.in.done:
 		return t.db.writeError(t.in.err, t.doing)
 	case <-t.ctx.Done():
-		return nil // the caller has left
+		return nil // the caller's context is canceled
 	}
 }
 
-// undo undoes the changes. After an error that is not only a statement's, the file's transaction ends
-// with it, so that [DB.Failed] is closed before the caller returns the error.
+// undo undoes the changes. An error that is not only a statement's aborts the file's transaction, so that
+// [DB.Failed] is closed before the caller returns the error.
 func (t *transaction) undo() {
 	t.ended = true
 	if t.broken == nil {
@@ -131,7 +131,7 @@ func (t *transaction) undo() {
 	}
 }
 
-// writerConn is the writer's connection in a transaction. It returns errors of the domain. After an
+// writerConn is the writer's connection in a transaction. It returns domain errors. After an
 // error that is not only the statement's, SQLite may have rolled back, and no other statement runs.
 type writerConn struct {
 	store.Conn

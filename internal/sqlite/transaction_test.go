@@ -17,7 +17,7 @@ import (
 )
 
 // TestSharedCommit: callers that wait for the writer share one commit with the caller that has it. A
-// transaction that is rolled back changes nothing, and the others stand.
+// transaction that is rolled back has no effect, and the others are committed.
 func TestSharedCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var commits []int
@@ -75,9 +75,9 @@ func TestSharedCommit(t *testing.T) {
 	})
 }
 
-// TestAnswersAreDurable: a replay and a rejection depend on changes of the same commit, so they are only
-// answered after it.
-func TestAnswersAreDurable(t *testing.T) {
+// TestResponsesAreDurable: a replay and a rejection depend on changes of the same commit, so they are
+// only returned after it.
+func TestResponsesAreDurable(t *testing.T) {
 	free, err := petcat.ParseSubscription("free", petcat.Quota{}, petcat.Storage{})
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +120,8 @@ func TestAnswersAreDurable(t *testing.T) {
 	}
 }
 
-// TestBadCreateFailsAlone: a create that the database rejects fails alone, and so do neither the other
-// creates of its group nor the changes that share its commit.
+// TestBadCreateFailsAlone: if the database rejects a create, the other creates of its group and the
+// changes that share its commit succeed.
 func TestBadCreateFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -154,8 +154,8 @@ func TestBadCreateFailsAlone(t *testing.T) {
 	})
 }
 
-// TestEndedTransaction: after its end, a transaction runs no statement, because another caller may have
-// the connection.
+// TestEndedTransaction: after its end, a transaction does not run statements, because another caller may
+// have the connection.
 func TestEndedTransaction(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
@@ -169,8 +169,8 @@ func TestEndedTransaction(t *testing.T) {
 	}
 }
 
-// TestCallerLeavesBeforeBegin: the change of a caller that leaves while it waits for the writer is
-// certainly not made, and other callers go on.
+// TestCallerLeavesBeforeBegin: if a caller is canceled while it waits for the writer, its change is
+// certainly not made, and other callers continue.
 func TestCallerLeavesBeforeBegin(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
@@ -194,8 +194,8 @@ func TestCallerLeavesBeforeBegin(t *testing.T) {
 	create(t, s, "Dogs")
 }
 
-// TestEndedCallerGetsNoWriter: a caller that has left does not get the writer, even if it is free, and
-// does not wait in the line any more.
+// TestEndedCallerGetsNoWriter: a canceled caller does not get the writer, even if it is free, and leaves
+// the line.
 func TestEndedCallerGetsNoWriter(t *testing.T) {
 	s := openAt(t, t.TempDir(), Options{})
 	defer closeNow(t, s)
@@ -238,8 +238,8 @@ func TestPanicReleasesWriter(t *testing.T) {
 	create(t, s, "Dogs")
 }
 
-// TestAccessChangeInSharedCommit: only the caller that changed access hears of it, not the callers
-// whose transactions share its commit.
+// TestAccessChangeInSharedCommit: only the caller that changed access is notified, not the callers whose
+// transactions share its commit.
 func TestAccessChangeInSharedCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openAt(t, t.TempDir(), Options{})

@@ -14,24 +14,24 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// writer is the only connection that writes. A caller has it from take to give, and callers get it
-// in the order in which they came. All fields but taken and commits belong to the caller who has it.
+// writer is the only connection that writes. A caller has it from take to give, and callers get it in the
+// order of their calls. All fields except taken and commits belong to the caller that has it.
 type writer struct {
 	taken   chan struct{} // contains a value while a caller has the writer
 	commits sync.WaitGroup
 
 	conn   conn
-	open   *fileTx       // the transaction of the file; nil if there is none
+	open   *fileTx       // the file transaction; nil if there is none
 	file   os.FileInfo   // the database file when the store was opened
 	log    os.FileInfo   // the write-ahead log at the first commit; nil before
 	tries  int           // maximum attempts to lock the database, one per millisecond
 	locked bool          // another process held the lock at the end of the last attempts
-	ended  clock.Reading // end of the last transaction of the file
+	ended  clock.Reading // end of the last file transaction
 	paused clock.Reading // last time when other processes could take the lock
 	moved  int           // pages of the log at the last attempt to move it
 }
 
-// take waits for the writer, or until ctx ends.
+// take waits for the writer, or until ctx is canceled.
 func (w *writer) take(ctx context.Context) error {
 	if ctx.Err() != nil { // select would choose at random
 		return context.Cause(ctx)
@@ -47,22 +47,22 @@ func (w *writer) take(ctx context.Context) error {
 // give lets the next caller have the writer.
 func (w *writer) give() { <-w.taken }
 
-// fileTx is a transaction of the file. The transactions of several callers and the creates of a
+// fileTx is a file transaction. The transactions of several callers and the creates of a
 // group become durable with it.
 type fileTx struct {
-	tx    *store.Tx     // what they changed so far
+	tx    *store.Tx     // with their changes so far
 	size  int           // how many were committed
 	begun clock.Reading // for the metrics
 	done  chan struct{} // closed at the end
 	err   error         // of the end; read it after done
 }
 
-// The methods of DB below are for callers who have the writer.
+// The methods of DB below are for callers that have the writer.
 
-// errStopped is the error of writes after a failure of the disk.
+// errStopped is the error of writes after a disk failure.
 var errStopped = errors.New("writing stopped permanently after a disk failure")
 
-// join returns the open transaction of the file, or begins one. It waits for other processes no
+// join returns the open file transaction, or begins one. It waits for other processes no
 // longer than ctx.
 func (s *DB) join(ctx context.Context) (*fileTx, error) {
 	w := &s.writer
@@ -93,8 +93,8 @@ func (s *DB) join(ctx context.Context) (*fileTx, error) {
 // known returns the revision up to which OnCategoriesCommitted's function has all changes.
 func (s *DB) known() petcat.Revision { return petcat.Revision(s.passedOn.Load()) }
 
-// CatchUp passes changes of categories by other processes to OnCategoriesCommitted's function. Each
-// write does so as well. Without such changes, it costs one small query.
+// CatchUp passes category changes by other processes to OnCategoriesCommitted's function. Each write also
+// does so. Without such changes, it costs one small query.
 func (s *DB) CatchUp(ctx context.Context) (err error) {
 	const doing = "read changes by other processes"
 	var n store.Sequences
@@ -146,7 +146,7 @@ func (s *DB) createTogether(group []*store.Create) error {
 	return s.end(t.in, nil)
 }
 
-// commitLater commits a transaction of the file, unless it has ended.
+// commitLater commits a file transaction, unless it has ended.
 func (s *DB) commitLater(t *fileTx) {
 	_ = s.writer.take(s.life)
 	defer s.writer.give()
@@ -155,7 +155,7 @@ func (s *DB) commitLater(t *fileTx) {
 	}
 }
 
-// end commits the transaction of the file, or undoes it after an error. All of its callers get the
+// end commits the file transaction, or undoes it after an error. All of its callers get the
 // result.
 func (s *DB) end(t *fileTx, err error) error {
 	if err == nil {
@@ -174,7 +174,7 @@ func (s *DB) end(t *fileTx, err error) error {
 	return t.err
 }
 
-// abandon undoes the transaction of the file, to which nobody has added changes.
+// abandon undoes an empty file transaction.
 func (s *DB) abandon(t *fileTx) {
 	if _, err := s.writer.conn.Exec("ROLLBACK"); err != nil {
 		_ = s.observe(err)
@@ -201,7 +201,7 @@ func (s *DB) observe(err error) error {
 	return err
 }
 
-// commit makes the transaction of the file durable.
+// commit makes the file transaction durable.
 func (s *DB) commit(t *fileTx) error {
 	if err := errors.Join(t.tx.Finish(), s.checkFile()); err != nil {
 		return err
@@ -252,7 +252,7 @@ const (
 	pauseEvery = 50 * time.Millisecond
 )
 
-// begin begins a transaction with the write lock of the database.
+// begin begins a transaction with the database's write lock.
 func (s *DB) begin(ctx context.Context) error {
 	w := &s.writer
 	switch now := s.options.Clock.Read(); {
@@ -268,7 +268,7 @@ func (s *DB) begin(ctx context.Context) error {
 	})
 }
 
-// whileLocked retries fn while another process holds the lock, until ctx ends. SQLite's busy handler
+// whileLocked retries fn while another process holds the lock, until ctx is canceled. SQLite's busy handler
 // backs off, and would miss the pauses of a busy server. After it has failed, callers try once each
 // until one succeeds: they have already waited in line.
 func (s *DB) whileLocked(ctx context.Context, fn func() error) error {

@@ -41,7 +41,7 @@ func TestRecoveryFromFullDisk(t *testing.T) {
 	defer closeNow(t, s)
 	create(t, s, "before")
 	limit := func(pages string) {
-		_, err := s.writes.ExecContext(t.Context(), "PRAGMA max_page_count = "+pages) // the committer has nothing to do
+		_, err := s.writes.ExecContext(t.Context(), "PRAGMA max_page_count = "+pages) // the committer is idle
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestRecoveryFromFullDisk(t *testing.T) {
 }
 
 // TestLockedDatabaseFailsOnce: while another process holds the lock, only the first caller waits for it;
-// the callers behind it try once each. After the lock, the next ones wait again.
+// the callers after it try once each. After the lock, the next ones wait again.
 func TestLockedDatabaseFailsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -100,8 +100,8 @@ func TestLockedDatabaseFailsOnce(t *testing.T) {
 	})
 }
 
-// TestFullDiskUntilWritten: a write that writes nothing, and a lock of another process, do not show that
-// a full disk has room again.
+// TestFullDiskUntilWritten: an empty write, and another process's lock, do not show that a full disk has
+// space again.
 func TestFullDiskUntilWritten(t *testing.T) {
 	dir := t.TempDir()
 	s, other := openAt(t, dir, Options{}), openAt(t, dir, Options{})
@@ -203,7 +203,7 @@ func TestRemovedLogStopsTheWriter(t *testing.T) {
 }
 
 // TestErrorThatEndsTransaction: after some errors, such as a full disk, SQLite has rolled back the
-// transaction, and another statement would be committed alone.
+// transaction, and the next statement would be committed separately.
 func TestErrorThatEndsTransaction(t *testing.T) {
 	dir := t.TempDir()
 	s := openAt(t, dir, Options{})
