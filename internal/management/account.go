@@ -48,7 +48,7 @@ func (a *API) listAccounts(c *call) error {
 	if len(accounts) == q.Limit {
 		c.linkNext(accounts[q.Limit-1].ID)
 	}
-	return answerAll(c, accounts)
+	return okAll(c, accounts)
 }
 
 // accountQuery returns the requested page.
@@ -104,7 +104,7 @@ func (a *API) getAccount(c *call) error {
 		return err
 	}
 	stored := a.Holdings(account.ID).Account
-	return c.answer(append(representation.Account(account),
+	return c.ok(append(representation.Account(account),
 		representation.KV("categories", stored.Categories),
 		representation.KV("bytes", stored.Bytes)))
 }
@@ -160,7 +160,7 @@ func (a *API) createAccount(c *call) error {
 	return c.created("/accounts/"+made.Value.ID.String(), made.Value)
 }
 
-// accountEditJSON is the body about a change of an account. Members that were not sent are nil.
+// accountEditJSON is the body of an account change. Members that were not sent are nil.
 type accountEditJSON struct {
 	Name      *string      `json:"name"`
 	Plan      *petcat.Plan `json:"plan"`
@@ -232,7 +232,7 @@ func (a *API) editAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(edited.Value)
+	return c.ok(edited.Value)
 }
 
 // closeAccount handles DELETE /accounts/{account}.
@@ -249,7 +249,7 @@ func (a *API) closeAccount(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(closed.Value)
+	return c.ok(closed.Value)
 }
 
 // purgeAccount handles POST /accounts/{account}/purge.
@@ -267,5 +267,5 @@ func (a *API) purgeAccount(c *call) error {
 		return err
 	}
 	c.replayed(purged.Replayed)
-	return c.answer(purged.Value)
+	return c.ok(purged.Value)
 }

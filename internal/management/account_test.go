@@ -94,7 +94,7 @@ func (i interrupted) EditAccount(
 	return i.Store.EditAccount(ctx, by, id, e)
 }
 
-// TestRenameKeepsConcurrentPlan: a change of the name does not undo a concurrent change of the plan.
+// TestRenameKeepsConcurrentPlan: a name change does not undo a concurrent plan change.
 func TestRenameKeepsConcurrentPlan(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -140,7 +140,7 @@ func TestListAccounts(t *testing.T) {
 		{"?after=acct_2", []string{}},
 
 		{"?name=acme", []string{"acct_1"}},
-		{"?name=Cafe%CC%81", []string{"acct_3"}}, // the accent as a character of its own
+		{"?name=Cafe%CC%81", []string{"acct_3"}}, // the accent as a separate character
 		{"?name=acm", []string{}},
 		{"?name=acct_1", []string{}},
 		{"?name=acme&plan=pro", []string{}},
@@ -162,8 +162,8 @@ func (unavailable) FindAccount(context.Context, string) (petcat.Account, error) 
 	return petcat.Account{}, petcat.Errorf(petcat.CodeServiceUnavailable, "the database does not respond")
 }
 
-// TestOutageLines: during an outage, a list is not empty but fails, and the log has one line a second, not
-// one for each request.
+// TestOutageLines: during an outage, a list fails instead of being empty, and the log gets one line per
+// second, not one per request.
 func TestOutageLines(t *testing.T) {
 	s := start(t)
 	s.server = s.serve(unavailable{s.store})

@@ -31,7 +31,7 @@ func (a *API) listAudit(c *call) error {
 	if len(entries) == limit {
 		c.linkNext(entries[limit-1].Sequence)
 	}
-	return answerAll(c, entries)
+	return okAll(c, entries)
 }
 
 // auditQuery returns the requested conditions.
@@ -79,5 +79,5 @@ func (a *API) verifyAudit(c *call) error {
 		findings = append(findings, fault)
 	}
 	report := representation.AuditReport(entries, check.Head())
-	return c.answer(append(report, representation.KV("findings", findings)))
+	return c.ok(append(report, representation.KV("findings", findings)))
 }

@@ -65,7 +65,7 @@ func TestFilterAudit(t *testing.T) {
 	s.rejected(404, "not_found", "GET", "/audit?account=lions", "")
 }
 
-// TestVerifyAudit: a check names the head of the log, and finds a head that the log lacks.
+// TestVerifyAudit: a check returns the log's head, and detects a head that the log lacks.
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -6,5 +6,5 @@ func (a *API) listBackups(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(backups)
+	return c.ok(backups)
 }

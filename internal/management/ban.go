@@ -49,7 +49,7 @@ func (a *API) listBans(c *call) error {
 	if len(bans) == limit {
 		c.linkNext(bans[limit-1].Key)
 	}
-	return answerAll(c, bans)
+	return okAll(c, bans)
 }
 
 // getBan handles GET /bans/{key}.
@@ -62,7 +62,7 @@ func (a *API) getBan(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(ban)
+	return c.ok(ban)
 }
 
 // liftBan handles DELETE /bans/{key}.
@@ -79,5 +79,5 @@ func (a *API) liftBan(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(lifted.Value)
+	return c.ok(lifted.Value)
 }

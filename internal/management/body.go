@@ -19,13 +19,13 @@ import (
 // maxBody is the maximum size of a body in bytes. No valid body comes close.
 const maxBody = 64 << 10
 
-// read decodes the body, a JSON object without unknown members. No body is the same as {}.
+// read decodes the body, a JSON object without unknown members. An empty body is the same as {}.
 func (c *call) read(into any) error {
 	_, err := c.readBody(into)
 	return err
 }
 
-// readEdit is read for a change, in which null has no meaning but for some members.
+// readEdit is read for a change, in which only some members may be null.
 func (c *call) readEdit(into any, nullable ...string) error {
 	body, err := c.readBody(into)
 	if err != nil {

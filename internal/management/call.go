@@ -74,8 +74,8 @@ func (c *call) replayed(replayed bool) {
 	}
 }
 
-// answer sends 200 with a domain value or a record.
-func (c *call) answer(value any) error { return c.send(http.StatusOK, value) }
+// ok sends 200 with a domain value or a record.
+func (c *call) ok(value any) error { return c.send(http.StatusOK, value) }
 
 // created sends 201 with a new resource, whose path is below base.
 func (c *call) created(path string, value any) error {
@@ -83,8 +83,8 @@ func (c *call) created(path string, value any) error {
 	return c.send(http.StatusCreated, value)
 }
 
-// answerAll sends 200 with a list.
-func answerAll[T any](c *call, entries []T) error {
+// okAll sends 200 with a list.
+func okAll[T any](c *call, entries []T) error {
 	return c.send(http.StatusOK, recordsOf(c, entries))
 }
 

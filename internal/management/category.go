@@ -33,10 +33,10 @@ func (a *API) getCategory(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(category)
+	return c.ok(category)
 }
 
-// categoryEditJSON is the body about a change of a category. Members that were not sent are nil. A
+// categoryEditJSON is the body of a category change. Members that were not sent are nil. A
 // description of null removes it.
 type categoryEditJSON struct {
 	Name        *string        `json:"name"`
@@ -77,7 +77,7 @@ func (a *API) editCategory(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(category)
+	return c.ok(category)
 }
 
 // deleteCategory handles DELETE /categories/{category}.

@@ -24,5 +24,5 @@ func (a *API) listEvents(c *call) error {
 	if len(found) == limit {
 		c.linkNext(int64(found[limit-1].ID))
 	}
-	return answerAll(c, found)
+	return okAll(c, found)
 }

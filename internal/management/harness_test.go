@@ -35,7 +35,7 @@ var noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC)
 // cli is the actor of all changes that prepare a test.
 const cli petcat.Actor = "cli:test"
 
-// failuresPerMinute is the limit of requests with an invalid token of an address.
+// failuresPerMinute is the limit of requests with an invalid token per address.
 const failuresPerMinute = 600
 
 // service is the management API with a real store. It checks each response against the OpenAPI
@@ -101,7 +101,7 @@ func wantEqual[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-// newToken creates a token of the API, and returns its secret.
+// newToken creates an API token, and returns its secret.
 func (s *service) newToken(name petcat.OperatorName, role petcat.Role) string {
 	s.t.Helper()
 	generated, err := petcat.GenerateOperatorToken(rand.Reader)

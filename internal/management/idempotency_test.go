@@ -141,7 +141,7 @@ func TestRepeatedPostAfterExpiry(t *testing.T) {
 	s.rejected(400, "invalid_field", "POST", "/accounts/acme/keys", body, "Idempotency-Key", "k2")
 }
 
-// TestSearchIgnoresIdempotencyKey: a search by POST changes nothing, so it is not stored.
+// TestSearchIgnoresIdempotencyKey: a search by POST is not a change, so it is not stored.
 func TestSearchIgnoresIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -151,8 +151,8 @@ func TestSearchIgnoresIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeyOfOtherMethods: a change by another method takes no Idempotency-Key, and is
-// rejected with one, because it would be ignored.
+// TestIdempotencyKeyOfOtherMethods: a change by another method is rejected with an Idempotency-Key,
+// because it would be ignored.
 func TestIdempotencyKeyOfOtherMethods(t *testing.T) {
 	t.Parallel()
 	s := start(t)

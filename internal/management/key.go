@@ -76,7 +76,7 @@ func (a *API) keyPage(c *call, q petcat.KeyQuery) error {
 	if len(keys) == limit {
 		c.linkNext(keys[limit-1].ID)
 	}
-	return answerAll(c, keys)
+	return okAll(c, keys)
 }
 
 // textJSON is the body with a text to search.
@@ -103,7 +103,7 @@ func (a *API) findKeys(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(representation.Record{
+	return c.ok(representation.Record{
 		representation.KV("keys", recordsOf(c, keys)),
 		representation.KV("tokens", recordsOf(c, tokens)),
 	})
@@ -115,7 +115,7 @@ func (a *API) getKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(k)
+	return c.ok(k)
 }
 
 // newKeyJSON is the body about a new key.
@@ -170,7 +170,7 @@ func (c *call) createdKey(k petcat.Key, secret petcat.Secret, replayed bool) err
 	return c.created("/keys/"+k.ID.String(), shown)
 }
 
-// keyEditJSON is the body about a change of a key. Members that were not sent are nil. An expiry of
+// keyEditJSON is the body of a key change. Members that were not sent are nil. An expiry of
 // null means never.
 type keyEditJSON struct {
 	Label     *string        `json:"label"`
@@ -229,7 +229,7 @@ func (a *API) editKey(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(edited.Value)
+	return c.ok(edited.Value)
 }
 
 // rotationJSON is the body about a rotation.
@@ -290,5 +290,5 @@ func (a *API) changeKey(c *call, action petcat.KeyAction) error {
 		return err
 	}
 	c.replayed(changed.Replayed)
-	return c.answer(changed.Value)
+	return c.ok(changed.Value)
 }

@@ -81,7 +81,7 @@ func TestFindKeys(t *testing.T) {
 	}
 }
 
-// TestListKeys: the keys of an account are listed in pages, the newest first.
+// TestListKeys: an account's keys are listed in pages, the newest first.
 func TestListKeys(t *testing.T) {
 	t.Parallel()
 	s := start(t)

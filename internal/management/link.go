@@ -18,8 +18,8 @@ type LinkStore interface {
 	) (petcat.Result[int64], error)
 }
 
-// createLink handles POST /accounts/{account}/links: a one-time link to the customer's page. A
-// replay has no URL, because only the token's hash is stored.
+// createLink handles POST /accounts/{account}/links: a one-time link to the customer's page. A replay
+// lacks the URL, because only the token's hash is stored.
 func (a *API) createLink(c *call) error {
 	account, err := a.account(c)
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *API) createLink(c *call) error {
 }
 
 // signOut handles POST /accounts/{account}/sign-out: it ends all sessions of the customer's page, and
-// its unused links.
+// revokes its unused links.
 func (a *API) signOut(c *call) error {
 	account, err := a.account(c)
 	if err != nil {
@@ -64,5 +64,5 @@ func (a *API) signOut(c *call) error {
 		return err
 	}
 	c.replayed(ended.Replayed)
-	return c.answer(representation.Record{representation.KV("ended_sessions", ended.Value)})
+	return c.ok(representation.Record{representation.KV("ended_sessions", ended.Value)})
 }

@@ -25,7 +25,7 @@ func (a *API) getLogLevel(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(representation.LogLevel(level, until, c.now))
+	return c.ok(representation.LogLevel(level, until, c.now))
 }
 
 // defaultLogLevelTime is how long a log level applies, if the body does not say.

@@ -35,7 +35,7 @@ type Options struct {
 	Logger         *slog.Logger
 }
 
-// Store has the operations that the API calls. Each file has those of its handlers.
+// Store has the operations that the API calls. Each file declares its handlers' part.
 type Store interface {
 	AccountStore
 	AuditStore

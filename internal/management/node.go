@@ -21,7 +21,7 @@ func (a *API) listNodes(c *call) error {
 	if err != nil {
 		return err
 	}
-	return answerAll(c, nodes)
+	return okAll(c, nodes)
 }
 
 // drainNode handles POST /nodes/{label}/drain.
@@ -41,7 +41,7 @@ func (a *API) setDrained(c *call, drained bool) error {
 		return err
 	}
 	c.replayed(changed.Replayed)
-	return c.answer(representation.Record{
+	return c.ok(representation.Record{
 		representation.KV("label", changed.Value.Label),
 		representation.KV("drained", changed.Value.Drained),
 	})

@@ -24,7 +24,7 @@ func (a *API) listOperators(c *call) error {
 	if err != nil {
 		return err
 	}
-	return answerAll(c, operators)
+	return okAll(c, operators)
 }
 
 // newOperatorJSON is the body about a new operator.
@@ -33,8 +33,8 @@ type newOperatorJSON struct {
 	Role string `json:"role"`
 }
 
-// createOperator handles POST /operators. The operator gets no link: with one, a program could sign in
-// as that person. Only the command makes links.
+// createOperator handles POST /operators. It does not create a sign-in link: with one, a program could
+// sign in as that person. Only the command makes links.
 func (a *API) createOperator(c *call) error {
 	var body newOperatorJSON
 	if err := c.read(&body); err != nil {

@@ -18,7 +18,7 @@ type PlanRequestStore interface {
 }
 
 // listPlans handles GET /plans.
-func (*API) listPlans(c *call) error { return answerAll(c, petcat.Plans()) }
+func (*API) listPlans(c *call) error { return okAll(c, petcat.Plans()) }
 
 // everyState is the value of the parameter state that selects every state.
 const everyState = "all"
@@ -58,7 +58,7 @@ func (a *API) listPlanRequests(c *call) error {
 	if len(requests) == limit {
 		c.linkNext(requests[limit-1].ID)
 	}
-	return answerAll(c, requests)
+	return okAll(c, requests)
 }
 
 // approvalJSON is the body with the quotas of the Enterprise plan.
@@ -90,7 +90,7 @@ func (a *API) approvePlanRequest(c *call) error {
 		return err
 	}
 	c.replayed(approved.Replayed)
-	return c.answer(approved.Value)
+	return c.ok(approved.Value)
 }
 
 // declinePlanRequest handles POST /plan-requests/{id}/decline.
@@ -108,5 +108,5 @@ func (a *API) declinePlanRequest(c *call) error {
 		return err
 	}
 	c.replayed(declined.Replayed)
-	return c.answer(declined.Value)
+	return c.ok(declined.Value)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/petcat-api/petcat/internal/web"
 )
 
-// TestRejectedPatchChangesNothing: of a PATCH with one field that is rejected, no field is applied.
-func TestRejectedPatchChangesNothing(t *testing.T) {
+// TestRejectedPatchHasNoEffect: if one field of a PATCH is rejected, none is applied.
+func TestRejectedPatchHasNoEffect(t *testing.T) {
 	const aTime = "expires_at must be a time such as"
 	for _, tt := range []struct {
 		name, path, body string

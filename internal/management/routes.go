@@ -165,7 +165,7 @@ func (a *API) dispatch(c *call, methods map[string]route) error {
 			"a viewer's token cannot change anything; use one of an admin")
 	}
 	if route.changes && method != http.MethodPost && c.r.Header["Idempotency-Key"] != nil {
-		// It would be ignored, and the caller would rely on it.
+		// It would be ignored, and the client would rely on it.
 		return petcat.Errorf(petcat.CodeInvalidField,
 			"%s takes no Idempotency-Key; leave it out, and repeat the request if its outcome is unknown",
 			method).In("Idempotency-Key")

@@ -33,7 +33,7 @@ func TestUnknownMethod(t *testing.T) {
 	wantEqual(t, "Allow", "GET, POST", a.header.Get("Allow"))
 }
 
-// TestHead: a HEAD gets the status and the headers of a GET. The document describes no HEAD.
+// TestHead: a HEAD gets the status and the headers of a GET. The document does not describe HEAD.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -45,7 +45,7 @@ func (a *API) identify(c *call) error {
 	return err
 }
 
-// isFailure reports whether a code is that of a failed attempt.
+// isFailure reports whether a code means a failed attempt.
 func isFailure(code petcat.Code) bool {
 	return code == petcat.CodeInvalidToken || code == petcat.CodeExpiredToken || code == petcat.CodeRevokedToken
 }
@@ -55,7 +55,7 @@ func (a *API) client(c *call) clientnet.Net {
 	return clientnet.Of(a.TrustedProxies.Client(c.r.RemoteAddr, c.r.Header))
 }
 
-// findToken finds the token of the Authorization header. It returns an error if it is not active.
+// findToken looks up the token in the Authorization header. It returns an error if it is not active.
 func (a *API) findToken(c *call) (petcat.OperatorToken, error) {
 	hash, err := sentToken(c)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *API) listTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	return answerAll(c, tokens)
+	return okAll(c, tokens)
 }
 
 // newTokenJSON is the body about a new token.
@@ -96,7 +96,7 @@ type newTokenJSON struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// createToken handles POST /tokens. A replay has no secret, because only its hash is stored.
+// createToken handles POST /tokens. A replay lacks the secret, because only its hash is stored.
 func (a *API) createToken(c *call) error {
 	var body newTokenJSON
 	if err := c.read(&body); err != nil {
@@ -151,7 +151,7 @@ func (a *API) revokeToken(c *call) error {
 		return err
 	}
 	c.replayed(revoked.Replayed)
-	return c.answer(revoked.Value)
+	return c.ok(revoked.Value)
 }
 
 // sentToken parses the Authorization header.

@@ -12,7 +12,7 @@ import (
 	"github.com/petcat-api/petcat/internal/management"
 )
 
-// TestViewer: a viewer's token reads everything and changes nothing.
+// TestViewer: a viewer's token can read everything, but not make changes.
 func TestViewer(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -47,8 +47,8 @@ func TestInvalidToken(t *testing.T) {
 	s.rejected(401, "revoked_token", "GET", "/accounts", "")
 }
 
-// TestGuessing: invalid tokens are counted by address, also if the client disconnects. They reject no
-// valid token.
+// TestGuessing: invalid tokens are counted by address, also if the client disconnects. They do not affect
+// valid tokens.
 func TestGuessing(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -77,8 +77,8 @@ func unknownToken(t *testing.T) string {
 	return g.Secret.Reveal()
 }
 
-// TestTokenUse: the list of tokens shows when a token was used, with a precision of a minute, and no
-// request is needed to know which token a hint belongs to.
+// TestTokenUse: the list of tokens shows when a token was used, with a precision of a minute, and
+// identifies a token by its hint without a request.
 func TestTokenUse(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -143,7 +143,7 @@ func TestCreateToken(t *testing.T) {
 	s.rejected(401, "revoked_token", "GET", "/accounts", "")
 }
 
-// TestRejectedTokenIsLogged: a rejected token leaves one line a second with its route and address.
+// TestRejectedTokenIsLogged: a rejected token leaves one line per second with its route and address.
 func TestRejectedTokenIsLogged(t *testing.T) {
 	t.Parallel()
 	s := start(t)

@@ -48,7 +48,7 @@ func (a *API) usageOf(c *call, account petcat.AccountID, group petcat.UsageGroup
 			return err
 		}
 	}
-	return c.answer(representation.Usage(representation.OrNull(account), q, history, parts))
+	return c.ok(representation.Usage(representation.OrNull(account), q, history, parts))
 }
 
 // usageQuery returns a usage query with the times in the request.
@@ -90,7 +90,7 @@ func (a *API) topUsage(c *call) error {
 	if err != nil {
 		return err
 	}
-	return answerAll(c, top)
+	return okAll(c, top)
 }
 
 // listRejections handles GET /accounts/{account}/rejections.
@@ -103,5 +103,5 @@ func (a *API) listRejections(c *call) error {
 	if err != nil {
 		return err
 	}
-	return answerAll(c, rejections)
+	return okAll(c, rejections)
 }

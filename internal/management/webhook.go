@@ -37,7 +37,7 @@ func (a *API) listWebhooks(c *call) error {
 	if err != nil {
 		return err
 	}
-	return answerAll(c, all)
+	return okAll(c, all)
 }
 
 // getWebhook handles GET /webhooks/{webhook}.
@@ -54,7 +54,7 @@ func (a *API) getWebhook(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(append(representation.Webhook(w), representation.KV("deliveries", recordsOf(c, deliveries))))
+	return c.ok(append(representation.Webhook(w), representation.KV("deliveries", recordsOf(c, deliveries))))
 }
 
 // newWebhookJSON is the body about a new webhook.
@@ -148,7 +148,7 @@ func changeWebhook(
 		return err
 	}
 	c.replayed(changed.Replayed)
-	return c.answer(changed.Value)
+	return c.ok(changed.Value)
 }
 
 // testWebhook handles POST /webhooks/{webhook}/test.
