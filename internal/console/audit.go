@@ -108,7 +108,7 @@ func (c *Console) auditQuery(x *pages.Exchange) (petcat.AuditQuery, error) {
 	return q, err
 }
 
-// pathOf returns the path of the page about the subject of an audit entry, "" without one.
+// pathOf returns the path of the subject's page for an audit entry, "" without one.
 func pathOf(subject string) string {
 	if _, isID := petcat.ParseAccountRef(subject); isID {
 		return "accounts/" + subject

@@ -4,11 +4,11 @@
 // charts works without them.
 //
 // The console calls the same operations of the domain as the command line, with the operator as
-// the actor, so each change is in the audit log. It imports no store.
+// the actor, so each change is in the audit log. It does not import a store.
 //
 // An operator signs in with a one-time link ([SignInLink]). Each request must be sent to a name
 // of this console; a change must also come from a page of the console, and from an admin. Sessions
-// are in the store: while it is unavailable, every page answers 503.
+// are in the store: while it is unavailable, every page returns 503.
 package console
 
 import (
@@ -61,7 +61,7 @@ type Options struct {
 	WebhookNetworks petcat.WebhookNetworks
 	URL             string // of the console in browsers, without a trailing slash
 	// OwnName reports whether a host, in lower case and without a port, is a name of this
-	// console. Other names may resolve to its address, too (DNS rebinding).
+	// console. Other names may also resolve to its address (DNS rebinding).
 	OwnName func(host string) bool
 }
 

@@ -50,7 +50,7 @@ func (c *Console) createCustomerLink(x *pages.Exchange) error {
 	})
 }
 
-// signOutCustomer ends all sessions of the customer's page, and its unused links.
+// signOutCustomer ends all sessions of the customer's page, and revokes its unused links.
 func (c *Console) signOutCustomer(x *pages.Exchange) error {
 	a, err := c.findAccount(x)
 	if err != nil {

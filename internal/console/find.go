@@ -14,7 +14,7 @@ type foundView struct {
 	Keys       []petcat.Key
 	Tokens     []petcat.OperatorToken
 	Rejections []petcat.Rejection
-	Hint       string // advice if nothing was found
+	Hint       string // advice for an empty result
 }
 
 // howToSearch is the advice for a search without a result.

@@ -85,7 +85,7 @@ func start(t *testing.T, change ...func(*Options)) *service {
 	return s
 }
 
-// bounds returns the upper bounds of three buckets of durations.
+// bounds returns the upper bounds of three duration buckets.
 func bounds() []time.Duration {
 	return []time.Duration{time.Millisecond, 2500 * time.Microsecond, 50 * time.Millisecond}
 }

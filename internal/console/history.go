@@ -19,15 +19,15 @@ const (
 type Totals struct {
 	Statuses  map[int]int64         // by status
 	Reasons   map[petcat.Code]int64 // of the rejections
-	Durations []int64               // by bucket; the last one has no upper bound
+	Durations []int64               // by bucket; the last one is unbounded
 }
 
 // Step has the numbers of this node over a short time.
 type Step struct {
 	End  time.Time     `json:"end"`
 	Took time.Duration `json:"took"` // 0: the node was not running
-	// The numbers of responses by status: below 400, rejections (401 and 429), the caller's other
-	// errors, and failures of the service.
+	// The numbers of responses by status: below 400, rejections (401 and 429), other client errors, and
+	// server errors.
 	Good     int64                 `json:"good"`
 	Rejected int64                 `json:"rejected"`
 	Faulty   int64                 `json:"faulty"`
@@ -82,10 +82,10 @@ func (s *Step) quantile(share float64, bounds []time.Duration) (bound time.Durat
 	return bound
 }
 
-// History keeps the steps of this node's last day in memory, so that the console needs no metrics
+// History keeps the steps of this node's last day in memory, so that the console does not need a metrics
 // server. Use [NewHistory]. It is safe for concurrent use.
 type History struct {
-	bounds []time.Duration // of the buckets of durations
+	bounds []time.Duration // of the duration buckets
 
 	mu    sync.Mutex
 	end   time.Time // guarded by mu: of the last step
@@ -144,8 +144,8 @@ func since(before, after Totals) Step {
 	return step
 }
 
-// LastHour returns the steps of the last hour, each of 10 s, the oldest first. Steps before the
-// history began took no time.
+// LastHour returns the steps of the last hour, each of 10 s, the oldest first. Steps before the history
+// began have a duration of 0.
 func (h *History) LastHour() []Step { return h.last(360, 1) }
 
 // LastDay returns the steps of the last day, each of 5 min, like LastHour.

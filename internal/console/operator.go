@@ -59,8 +59,8 @@ func (c *Console) createOperator(x *pages.Exchange) error {
 	return x.Made("operators", made.Replayed, "operator")
 }
 
-// createLink shows a link of the signed-in operator. Only the command makes links of others: with one,
-// an operator could sign in under another name.
+// createLink shows a link of the signed-in operator. Only the command makes other operators' links: with
+// one, an operator could sign in under another name.
 func (c *Console) createLink(x *pages.Exchange) error {
 	token, err := petcat.GenerateToken(rand.Reader)
 	if err != nil {

@@ -174,7 +174,7 @@ func (c *Console) webhookForms() []pages.Form {
 	}
 }
 
-// otherForms are those of operators, tokens, nodes, categories and pets.
+// otherForms are the forms of operators, tokens, nodes, categories and pets.
 func (c *Console) otherForms() []pages.Form {
 	return []pages.Form{
 		{

@@ -69,7 +69,7 @@ func TestSessionEndKeepsForms(t *testing.T) {
 	b.Get("categories/1").Want(http.StatusOK, "Loyal,\nand \"hungry\" <b>")
 }
 
-// TestCookies: cookies know no ports, so each deployment has its own.
+// TestCookies: cookies do not distinguish ports, so each deployment has its own.
 func TestCookies(t *testing.T) {
 	for _, c := range []struct {
 		deployment string
@@ -231,8 +231,8 @@ func TestOperators(t *testing.T) {
 	b.Get("backups").Want(http.StatusOK, "/backups/petcat-1", "14 Mar 2027, 12:00:18", "1.5 MB")
 }
 
-// TestStoreOutage: while the store is unavailable, no page is shown and nothing is changed, because a
-// session may have ended on another node. Sessions survive the outage.
+// TestStoreOutage: while the store is unavailable, pages are not shown and changes are rejected, because
+// a session may have ended on another node. Sessions survive the outage.
 func TestStoreOutage(t *testing.T) {
 	var sessions *awaySessions
 	s := start(t, func(o *Options) {
@@ -269,7 +269,7 @@ func changes() (all []string) {
 	return all
 }
 
-// TestViewer: a viewer sees every page, but no forms, and can change nothing.
+// TestViewer: a viewer sees every page without its forms, and cannot make changes.
 func TestViewer(t *testing.T) {
 	s := start(t)
 	s.Key(s.Account("acme").ID)
@@ -347,5 +347,5 @@ func TestUnstorableText(t *testing.T) {
 	for _, f := range c.forms() {
 		request(http.MethodPost, f.Path)
 	}
-	request(http.MethodPost, "sign-in") // sign-out reads no form
+	request(http.MethodPost, "sign-in") // sign-out does not read a form
 }

@@ -60,7 +60,7 @@ func (c *Console) settings(x *pages.Exchange) error {
 	})
 }
 
-// setLogLevel sets the log level of all nodes for a time.
+// setLogLevel sets the log level of all nodes temporarily.
 func (c *Console) setLogLevel(x *pages.Exchange) error {
 	level, err := config.ParseLogLevel(x.Value("level"))
 	if err != nil {

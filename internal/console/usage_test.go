@@ -68,7 +68,7 @@ func TestUsage(t *testing.T) {
 			b.Get("accounts/acct_1/usage"+format+"?"+days).Want(http.StatusBadRequest, problem)
 		}
 	}
-	entered := `name="from" value="<b>"` // nothing is lost
+	entered := `name="from" value="<b>"` // the input is kept
 	b.Get("usage?from=%3Cb%3E").Want(http.StatusBadRequest, entered)
 	b.Get("accounts/acct_2/usage").Want(http.StatusNotFound)
 	b.Get("accounts/acct_1").Want(http.StatusOK, "14 Mar 2027, 11:53", "All usage and CSV")

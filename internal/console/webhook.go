@@ -24,7 +24,7 @@ func (c *Console) webhooks(x *pages.Exchange) error {
 	})
 }
 
-// webhooksView has all webhooks, and the types of events for a new one.
+// webhooksView has all webhooks, and the event types for a new one.
 type webhooksView struct {
 	Webhooks []petcat.Webhook
 	Types    []petcat.EventType

@@ -199,7 +199,7 @@ func (x *Exchange) Again(err error, field string, page Handler) error {
 
 // Author returns who makes the change of a form. The field once makes the change once, however often
 // the form is sent: each form of a page has its own value. Author returns an [petcat.Error] with
-// [petcat.CodeInvalidBody] for a value that no page has.
+// [petcat.CodeInvalidBody] for a value from outside the pages.
 func (x *Exchange) Author() (petcat.Author, error) {
 	if !x.R.Form.Has("once") {
 		return petcat.By(x.Actor()), nil

@@ -20,7 +20,7 @@ const (
 	// maxFields is the maximum number of fields of a form and its query: each takes more memory than
 	// its bytes.
 	maxFields = 64
-	// formMemory is the limit of memory for all larger forms in flight in bytes, and formCost the
+	// formMemory is the memory limit for all larger forms in flight in bytes, and formCost the
 	// memory that a byte of a form takes.
 	formMemory = 64 << 20
 	formCost   = 4
@@ -66,10 +66,10 @@ func (x *Exchange) releaseForm() { x.site.forms.Release(x.Session.Subject(), x.f
 // fields returns the number of fields of an encoded form.
 func fields(encoded string) int { return 1 + strings.Count(encoded, "&") }
 
-// keptField is a field of a form that was sent after the session had ended.
+// keptField is a field of a form that was sent after the session ended.
 type keptField struct{ Name, Value string }
 
-// endedView is a form that was sent after the session had ended.
+// endedView is a form that was sent after the session ended.
 type endedView struct {
 	Path    string
 	TooLong bool // to be kept

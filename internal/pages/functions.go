@@ -57,7 +57,7 @@ func capitalised(s string) string {
 	return strings.ToUpper(s[:first]) + s[first:]
 }
 
-// Isolate keeps the direction of a caller's text from changing the text beside it.
+// Isolate keeps the direction of a client's text from changing the text next to it.
 func Isolate(text string) string {
 	const begin, end = "\u2068", "\u2069"
 	return begin + strings.ReplaceAll(text, end, "") + end
@@ -75,8 +75,8 @@ func planQuota(p petcat.Plan) string {
 	return humanize.Comma(q.PerMinute) + "/min, " + humanize.Comma(q.PerDay) + "/day"
 }
 
-// part is a member of the detail of an audit entry. Each is an element of its own on the page, so that
-// the text of a customer cannot look like further members.
+// part is a member of the detail of an audit entry. Each is a separate element on the page, so that a
+// customer's text cannot look like further members.
 type part struct{ Name, Value string }
 
 // detail returns the members of an audit entry's detail that are set.

@@ -10,7 +10,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// Keys is the part of the store that has the keys of accounts.
+// Keys is the part of the store with accounts' keys.
 type Keys interface {
 	FindAccount(ctx context.Context, ref string) (petcat.Account, error)
 	KeyPage(ctx context.Context, q petcat.KeyQuery) ([]petcat.Key, error)
@@ -107,7 +107,7 @@ func (x *Exchange) KeyList(account petcat.AccountID) (KeyList, error) {
 	if len(keys) == 0 {
 		return v, nil
 	}
-	// The bans of the keys on this page: there are at most as many, and those of newer keys follow.
+	// The bans of the keys on this page: there are at most as many, and bans of newer keys follow.
 	oldest := keys[len(keys)-1].ID
 	bans, _, err = x.BansInForce(petcat.BanQuery{Account: account, After: oldest - 1})
 	if err != nil {
@@ -246,7 +246,7 @@ func (x *Exchange) showSecret(section string, k newKey) error {
 	})
 }
 
-// secretLost returns the error of a key that may have been created, although nobody has its secret.
+// secretLost returns the error of a key that may have been created, although its secret is lost.
 func secretLost(err error) error {
 	if !errors.Is(err, petcat.ErrOutcomeUnknown) {
 		return err
@@ -256,7 +256,7 @@ func secretLost(err error) error {
 			"check the account's keys and revoke it").WithCause(err)
 }
 
-// ConfirmKey asks before a change of a key. The path of the change is below the page of the key.
+// ConfirmKey asks before a key change. The path of the change is below the page of the key.
 func (x *Exchange) ConfirmKey(section string, k petcat.Key, c Confirmation) error {
 	v, err := x.Look(k)
 	if err != nil {
@@ -278,7 +278,7 @@ func (x *Exchange) ConfirmRevoke(section string, k petcat.Key, alternative strin
 	})
 }
 
-// EditKey changes a key's label, expiry and networks to those of the form, and redirects to its page.
+// EditKey sets a key's label, expiry and networks from the form, and redirects to its page.
 func (x *Exchange) EditKey(k petcat.Key) error {
 	label := x.Value("label")
 	expiresAt, err := x.newExpiry(k)
@@ -304,8 +304,8 @@ func (x *Exchange) EditKey(k petcat.Key) error {
 	return x.Made(keyPath(k.ID), edited.Replayed, "edited")
 }
 
-// newExpiry returns the expiry in the form, or nil if it is unchanged. The form shows the day alone:
-// if that is unchanged, so is the time of day. A customer's form of an expired key has no expiry.
+// newExpiry returns the expiry in the form, or nil if it is unchanged. The form shows only the day: if it
+// is unchanged, so is the time of day. A customer's form for an expired key does not have an expiry.
 func (x *Exchange) newExpiry(k petcat.Key) (*time.Time, error) {
 	if !x.R.Form.Has("expires") {
 		return nil, nil
@@ -317,7 +317,7 @@ func (x *Exchange) newExpiry(k petcat.Key) (*time.Time, error) {
 	return &day, err
 }
 
-// newNetworks returns the networks in the form, nil if it has no such field.
+// newNetworks returns the networks in the form, nil without such a field.
 func (x *Exchange) newNetworks() (*petcat.Networks, error) {
 	if !x.R.Form.Has("networks") {
 		return nil, nil

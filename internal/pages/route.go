@@ -86,7 +86,7 @@ func (s *Site) addForm(f Form) {
 }
 
 // handle registers a handler for a method and a path, which is below the site's unless it begins
-// with a slash. The form is not read yet, because a stranger may have sent it: see
+// with a slash. The form is not read yet, because an unknown client may have sent it: see
 // [Exchange.readForm].
 func (s *Site) handle(method, path string, h Handler) {
 	page := path

@@ -15,7 +15,7 @@ import (
 	"github.com/petcat-api/petcat/internal/web"
 )
 
-// Sessions is the part of the store that has the sessions of a site.
+// Sessions is the part of the store with a site's sessions.
 type Sessions interface {
 	FindLink(ctx context.Context, realm petcat.Realm, link petcat.TokenHash) (petcat.Subject, error)
 	SignIn(ctx context.Context, realm petcat.Realm, link, session petcat.TokenHash) (petcat.Session, error)
@@ -28,8 +28,8 @@ type Sessions interface {
 }
 
 // CookieName returns the name of the session's cookie for a deployment. It is no secret. A browser
-// accepts a cookie whose name begins with __Host- over TLS only, for this host alone, and from no
-// other host.
+// accepts a cookie whose name begins with __Host- only over TLS, only from this host, and only for this
+// host.
 func CookieName(cookie, deployment string, secure bool) string {
 	hash := sha256.Sum256([]byte(deployment))
 	name := cookie + "-" + hex.EncodeToString(hash[:6])
@@ -65,7 +65,7 @@ func (x *Exchange) findSession() error {
 	if err != nil {
 		return petcat.ErrNotSignedIn()
 	}
-	// Attempts of clients that disconnect early are counted as well.
+	// Attempts by clients that disconnect early also count.
 	s, ctx := x.site, context.WithoutCancel(x.R.Context())
 	token, err := petcat.ParseToken(cookie.Value)
 	var found petcat.Session
@@ -87,7 +87,7 @@ func (x *Exchange) findSession() error {
 		return nil
 	}
 	if err := s.Sessions.TouchSession(ctx, token); err != nil {
-		// The session may end too early. But this must not keep out an operator who investigates
+		// The session may expire too early. But this must not keep out an operator who investigates
 		// the store's failure.
 		s.Logger.WarnContext(ctx, "session use not recorded", "error", err)
 	}
@@ -134,8 +134,8 @@ func tooManyAttempts(d ratelimit.BucketDecision) error {
 func signInPage(x *Exchange) error { return x.Render("sign-in", View{Title: "Sign in"}) }
 
 // signIn consumes the token of a link, and starts a session. Only an invalid token counts as a failed
-// attempt of the client's address. A customer first sees whose account the link opens: somebody else
-// may have sent it.
+// attempt of the client's address. A customer first sees whose account the link opens: another person may
+// have sent it.
 func signIn(x *Exchange) error {
 	if err := x.readForm(strangersForm); err != nil {
 		return err
@@ -222,7 +222,7 @@ func signOut(x *Exchange) error {
 
 // SignOutEverywhere ends all sessions of the signed-in user.
 func SignOutEverywhere(x *Exchange) error {
-	// Without the form's once: if it is sent again, sessions since the first time must end as well.
+	// Without the form's once: if it is sent again, it must also end the sessions since the first time.
 	_, err := x.site.Sessions.SignOutEverywhere(x.R.Context(), petcat.By(x.Actor()), x.Session.Subject())
 	if err != nil {
 		return err

@@ -25,12 +25,12 @@ type Options struct {
 	Sessions    Sessions
 	Keys        Keys
 	Environment petcat.Environment
-	// Deployment identifies the data. A hash of it is part of the cookie's name: cookies know no
-	// ports, so two deployments on one host would otherwise end each other's sessions.
+	// Deployment identifies the data. A hash of it is part of the cookie's name: cookies do not
+	// distinguish ports, so two deployments on one host would otherwise end each other's sessions.
 	Deployment string
 	// Secure is true if browsers reach the site over TLS. Without TLS, it must be on loopback.
 	Secure bool
-	// Links checks the tokens of sign-in links, and Cookies those of sessions.
+	// Links checks the tokens of sign-in links, Cookies the tokens of sessions.
 	Links, Cookies *ratelimit.Door[clientnet.Net]
 	// TrustedProxies are the proxies whose X-Forwarded-For is trusted. Optional.
 	TrustedProxies *clientnet.Proxies
@@ -38,7 +38,7 @@ type Options struct {
 	Logger         *slog.Logger
 }
 
-// FailuresPerMinute is the limit of failed sign-ins of an address, on each node.
+// FailuresPerMinute is the limit of failed sign-ins per address and node.
 const FailuresPerMinute = 10
 
 // Site is the console or the customer's page. Use [New].
@@ -48,18 +48,18 @@ type Site struct {
 	Realm      petcat.Realm
 	Cookie     string // its name, without the deployment
 	CookieLife time.Duration
-	Path       string // below which the pages are, with a slash at both ends
+	Path       string // below which the pages are, with a leading and a trailing slash
 	MaxForm    int64  // maximum size of a form in bytes
 	// Templates has html/site.html with the parts of the frame, and the pages as html/*.html.
 	Templates fs.FS
-	Functions template.FuncMap  // of the templates, beside those of all sites
+	Functions template.FuncMap  // of the templates, in addition to those of all sites
 	Notices   map[string]string // that a page shows after a change, by its Path, a space, and their name
-	// CheckHost returns an error for requests to a host that is not the site's. The host is in
-	// lower case and has no port.
+	// CheckHost returns an error for requests to a host that is not the site's. The host is in lower
+	// case, without a port.
 	CheckHost func(host string) error
 	// Limit returns an error for requests of a session that sends too many.
 	Limit func(petcat.Session) error
-	// MayChange returns an error for users who may change nothing.
+	// MayChange returns an error for users who may not make changes.
 	MayChange func(petcat.Session) error
 
 	Pages []Page
@@ -152,7 +152,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// secure sets the headers that every page has: only our own files and forms, nothing else.
+// secure sets the headers that every page has: only our own files and forms are allowed.
 func secure(h http.Header) {
 	h.Set("Content-Security-Policy", strings.Join([]string{
 		"default-src 'none'",
@@ -167,8 +167,8 @@ func secure(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	// Other origins get no referrer. The stricter no-referrer would also remove the Origin from
-	// our own forms, which could then not be distinguished from those of other sites.
+	// Other origins do not get a referrer. The stricter no-referrer would also remove the Origin from
+	// our own forms, which could then not be distinguished from other sites' forms.
 	h.Set("Referrer-Policy", "same-origin")
 }
 

@@ -126,7 +126,7 @@ type usageChart struct {
 	To      int64      `json:"to"`
 }
 
-// WriteUsage sends the usage history of a query for its chart. The chart ends now at the latest,
+// WriteUsage sends the usage history of a query for its chart. The chart does not extend beyond now,
 // because a browser draws every period until its end.
 func (x *Exchange) WriteUsage(q petcat.UsageQuery, h petcat.UsageHistory) error {
 	chart := usageChart{

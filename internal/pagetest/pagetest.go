@@ -37,7 +37,7 @@ import (
 // Noon is the time at which the tests start.
 var Noon = time.Date(2027, 3, 14, 12, 0, 18, 0, time.UTC) //nolint:gochecknoglobals // a constant
 
-// StrangersPerMinute is the limit of cookies without a session of an address.
+// StrangersPerMinute is the limit of cookies without a session per address.
 const StrangersPerMinute = 5
 
 // CLI is the actor of all changes that prepare a test.
@@ -183,7 +183,7 @@ func (s *Service) WantAudited(actor petcat.Actor, action, subject string) {
 	}
 }
 
-// Browser is a browser without JavaScript. It follows no redirects.
+// Browser is a browser without JavaScript. It does not follow redirects.
 type Browser struct {
 	*Service
 
@@ -231,11 +231,11 @@ func (b *Browser) Do(method, path, body string, headers ...string) *Page {
 			r.Host = headers[i+1]
 		}
 	}
-	answer, err := b.client.Do(r)
+	response, err := b.client.Do(r)
 	Must(b.T, err)
-	text, err := io.ReadAll(answer.Body)
-	Must(b.T, errors.Join(err, answer.Body.Close()))
-	return &Page{answer, html.UnescapeString(string(text)), b}
+	text, err := io.ReadAll(response.Body)
+	Must(b.T, errors.Join(err, response.Body.Close()))
+	return &Page{response, html.UnescapeString(string(text)), b}
 }
 
 // Get requests a path below the root page.

@@ -128,8 +128,8 @@ func TestKeysStayDead(t *testing.T) {
 	}
 }
 
-// TestOnce: a form that is sent twice makes its change once. The second time, the answer leads to the
-// page of the result.
+// TestOnce: a form that is sent twice makes its change once. The second time, the response redirects to
+// the result's page.
 func TestOnce(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")
@@ -298,7 +298,7 @@ func TestPlanRequests(t *testing.T) {
 	a := s.Account("acme")
 	b := signIn(s, a)
 	b.Post("plan", "plan", "gold").Want(http.StatusBadRequest, "There is no plan")
-	for range 2 { // the second one changes nothing
+	for range 2 { // the second one has no effect
 		b.Post("plan", "plan", "pro", "note", "we grow\n<b>").WantGoesTo("?done=asked")
 	}
 	s.WantAudited("customer acct_1", "plan_request.create", "acct_1")

@@ -4,10 +4,9 @@
 // console.
 //
 // A customer signs in with a one-time link ([Link]). An operator creates it, or the operator's own
-// site through the management API. A session belongs to one account, and its pages read and change
-// this account alone. They call the same operations of the domain as the command line, with the
-// customer as the actor. The package imports no store. While the store is unavailable, all pages
-// answer 503.
+// site through the management API. A session belongs to one account, and its pages read and change only
+// this account. They call the same operations of the domain as the command line, with the customer as the
+// actor. The package does not import a store. While the store is unavailable, all pages return 503.
 package portal
 
 import (
@@ -49,7 +48,7 @@ type Options struct {
 	Requests *ratelimit.Bucket[petcat.AccountID]
 }
 
-// RequestsPerMinute is the limit of an account's requests for pages, on each node.
+// RequestsPerMinute is the limit of page requests per account and node.
 const RequestsPerMinute = 300
 
 // Portal is the handler. Use [New].
@@ -137,7 +136,7 @@ func errNeedsTLS() error {
 			"--tls-cert and --tls-key, or the https address of its proxy as --public-url")
 }
 
-// limit rejects requests of an account that sends too many.
+// limit rejects an account's requests over the limit.
 func (p *Portal) limit(s petcat.Session) error {
 	if d := p.Requests.Take(s.Account.ID); d.Rejected {
 		return petcat.Errorf(petcat.CodeRateLimitExceeded,

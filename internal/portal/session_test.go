@@ -76,7 +76,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	other.Get("").Want(http.StatusOK)
 }
 
-// TestSignOutEverywhereAgain: a form that is sent again ends the sessions since the first time as well.
+// TestSignOutEverywhereAgain: a form that is sent again also ends the sessions since the first time.
 func TestSignOutEverywhereAgain(t *testing.T) {
 	s := start(t)
 	a := s.Account("acme")
@@ -107,7 +107,7 @@ func TestSessionExpiry(t *testing.T) {
 	b.Get("").WantGoesTo("sign-in") // the cookie was removed
 }
 
-// TestRequestsAreBounded: the requests of an account are limited, apart from those that need no session.
+// TestRequestsAreBounded: an account's requests are limited, separately from requests without a session.
 func TestRequestsAreBounded(t *testing.T) {
 	s := start(t)
 	customer := signIn(s, s.Account("acme"))
@@ -123,8 +123,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	customer.Get("").Want(http.StatusOK)
 }
 
-// TestForms: what is read of a form depends on the session, not on the name of a cookie. Without a
-// session, nothing above 4 KiB is read, and only the form's own fields are repeated.
+// TestForms: how much of a form is read depends on the session, not on a cookie's name. Without a
+// session, only 4 KiB are read, and only the form's own fields are repeated.
 func TestForms(t *testing.T) {
 	s := start(t)
 	customer, stranger := signIn(s, s.Account("acme")), s.Browser()
@@ -241,8 +241,8 @@ func TestDisconnectedWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestSecure: without TLS, the pages accept localhost alone; with TLS, any host, with a __Host-
-// cookie. Answers never repeat the host.
+// TestSecure: without TLS, the pages accept only localhost; with TLS, any host, with a __Host- cookie.
+// Responses never repeat the host.
 func TestSecure(t *testing.T) {
 	s := start(t)
 	for host, want := range map[string]int{

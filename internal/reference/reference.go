@@ -1,7 +1,7 @@
 // Package reference serves the documentation: a reference page (Swagger UI), where integrators can read
 // the OpenAPI document and try the API, one for operators, and the guides of package docs for both.
 //
-// The pages make no requests to other hosts; their Content-Security-Policy forbids it. The
+// The pages do not send requests to other hosts; their Content-Security-Policy forbids it. The
 // reference keeps an API key only while the page is open. It loads /openapi.json from the same
 // server, and shows an error if that fails.
 package reference

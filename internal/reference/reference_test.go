@@ -85,7 +85,7 @@ func TestGuideLinks(t *testing.T) {
 	}
 }
 
-// TestClients: the server has the clients that the guides tell integrators to install.
+// TestClients: the server has the clients that integrators install by the guides.
 func TestClients(t *testing.T) {
 	var paths []string
 	for _, g := range docs.Guides() {

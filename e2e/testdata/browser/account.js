@@ -8,9 +8,9 @@ async function main() {
   const button = (name) => page.getByRole('button', { name, exact: true });
   const open = (path) => page.goto(new URL(`/account${path}`, link).href);
   const call = async (key) => {
-    const answer = await fetch(`${api}/v1/categories`, { headers: { Authorization: `Bearer ${key}` } });
-    await answer.text();
-    return `${answer.status} of ${answer.headers.get('X-RateLimit-Limit')}`;
+    const response = await fetch(`${api}/v1/categories`, { headers: { Authorization: `Bearer ${key}` } });
+    await response.text();
+    return `${response.status} of ${response.headers.get('X-RateLimit-Limit')}`;
   };
   const saw = { serious: [], messages };
   const look = async () => saw.serious.push(...await judge(page));

@@ -3,16 +3,16 @@
 const { sizes, show, judge, start } = require('./common.js');
 
 // lines returns the pattern of each line of a page's charts, as it is drawn and as the legend
-// shows it, once they have the colours of the scheme.
+// shows it, once they have the colors of the scheme.
 async function lines(page, scheme) {
   await show(page, sizes[scheme]);
   for (const end = Date.now() + 20_000; ;) {
     const all = await page.evaluate(() => [...plots.values()].map(({ plot }) => ({
       drawn: plot.series.slice(1).map(({ dash }) => dash.map((n) => n / devicePixelRatio).join(' ') || 'none'),
       legend: [...plot.root.querySelectorAll('.u-legend path')].map((line) => line.getAttribute('stroke-dasharray')),
-      colours: plot.root.querySelector('.u-legend path')?.getAttribute('stroke') === colour('series-1'),
+      colors: plot.root.querySelector('.u-legend path')?.getAttribute('stroke') === color('series-1'),
     })));
-    if (Date.now() > end || (all.length === 4 && all.every(({ colours }) => colours))) return all;
+    if (Date.now() > end || (all.length === 4 && all.every(({ colors }) => colors))) return all;
   }
 }
 
@@ -28,9 +28,9 @@ async function main() {
   };
   const open = (path) => page.goto(new URL(`/console/${path}`, link).href);
   const call = async (key) => {
-    const answer = await fetch(`${api}/v1/categories`, { headers: { Authorization: `Bearer ${key}` } });
-    const body = await answer.json();
-    return Array.isArray(body) ? answer.status : `${answer.status} ${body.code}`;
+    const response = await fetch(`${api}/v1/categories`, { headers: { Authorization: `Bearer ${key}` } });
+    const body = await response.json();
+    return Array.isArray(body) ? response.status : `${response.status} ${body.code}`;
   };
   const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
   // Of a page with a chart, for the documents.
@@ -200,7 +200,7 @@ async function main() {
   await open('accounts');
   saw.after = new URL(page.url()).pathname;
   await browser.close(); // completes netLog
-  // Where there is nothing, for an unknown account, and after the end of a session, that is what the console says; 503 is the answer above.
+  // Where there is nothing, for an unknown account, and after the end of a session, that is what the console says; 503 is the response above.
   saw.messages = messages.filter((text) => !/40[034] \((Not Found|Forbidden|Bad Request)\)|\b503\b/.test(text));
   process.stdout.write(JSON.stringify(saw));
 }

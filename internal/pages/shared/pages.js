@@ -52,13 +52,13 @@ const series = {
   reasons: [['rate_limit_exceeded', 1], ['daily_quota_exceeded', 2], ['key_banned', 4], ['too_many_failed_attempts', 3], ['invalid_api_key', 5], ['missing_api_key', 8], ['expired_api_key', 7], ['revoked_api_key', 6], ['disabled_api_key', 9]],
 };
 
-// Lines can be distinguished without their colours: each has its own pattern of dashes and gaps, in
+// Lines can be distinguished without their colors: each has its own pattern of dashes and gaps, in
 // CSS pixels. The first is solid.
 const dashes = [[], [7, 4], [2, 3], [10, 3, 2, 3], [16, 4], [7, 3, 2, 3, 2, 3], [2, 7], [16, 3, 6, 3], [6, 9]];
 
 const plots = new Map();
 
-function colour(name) {
+function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
@@ -67,7 +67,7 @@ function inLegend(label, number) {
   const [image, line] = ['svg', 'path'].map((tag) => document.createElementNS('http://www.w3.org/2000/svg', tag));
   image.setAttribute('viewBox', '0 0 36 10');
   line.setAttribute('d', 'M0 5h36');
-  line.setAttribute('stroke', colour(`series-${number}`));
+  line.setAttribute('stroke', color(`series-${number}`));
   line.setAttribute('stroke-dasharray', dashes[number - 1].join(' ') || 'none');
   image.append(line);
   const name = document.createElement('span');
@@ -104,7 +104,7 @@ function draw(chart, columns) {
     return;
   }
   before?.plot.destroy();
-  const axis = { stroke: colour('muted'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' };
+  const axis = { stroke: color('muted'), grid: { stroke: color('line'), width: 1 }, ticks: { show: false }, font: '12px system-ui, sans-serif' };
   const plot = new uPlot({
     width: chart.clientWidth, height: 200, padding: [8, 22, 0, 0],
     cursor: { y: false, points: { size: 6 } },
@@ -113,9 +113,9 @@ function draw(chart, columns) {
     legend: { markers: { show: false } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     series: [{}, ...shown.map(({ label, number }) => ({
-      label: inLegend(label, number), dash: dashes[number - 1].map((n) => n * devicePixelRatio), paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: colour(`series-${number}`), width: 1.5,
+      label: inLegend(label, number), dash: dashes[number - 1].map((n) => n * devicePixelRatio), paths: chart.dataset.chart === 'usage' ? uPlot.paths.stepped({ align: 1 }) : undefined, stroke: color(`series-${number}`), width: 1.5,
       points: { show: false, filter: (u, n) => single(u.data[n]), size: 5 }, // a single value has no line
-      fill: number === 1 ? `${colour(`series-${number}`)}1c` : undefined,
+      fill: number === 1 ? `${color(`series-${number}`)}1c` : undefined,
       value: (u, v) => (v == null ? '–' : v < 10 && !Number.isInteger(v) ? v.toFixed(2) : v.toFixed(0)),
     }))],
   }, data, chart);
@@ -151,10 +151,10 @@ function historyColumns(all) {
 
 async function refresh(charts) {
   if (document.hidden) return;
-  const answer = await fetch(charts.dataset.history, { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(8_000) });
-  if (answer.redirected) return; // the session has ended
-  if (!answer.ok) throw new Error(`${answer.status}`);
-  const history = await answer.json();
+  const response = await fetch(charts.dataset.history, { headers: { Accept: 'application/json' }, signal: AbortSignal.timeout(8_000) });
+  if (response.redirected) return; // the session has ended
+  if (!response.ok) throw new Error(`${response.status}`);
+  const history = await response.json();
   const columns = Array.isArray(history) ? historyColumns(history) : usageColumns(history);
   showStale(false);
   for (const chart of charts.querySelectorAll('[data-chart]')) draw(chart, columns[chart.dataset.chart]);

@@ -14,11 +14,11 @@
   }
 
   async function load(path) {
-    const answer = await fetch(path);
-    if (!answer.ok) {
-      throw new Error(path + " answered " + answer.status);
+    const response = await fetch(path);
+    if (!response.ok) {
+      throw new Error(path + " returned " + response.status);
     }
-    return answer.json();
+    return response.json();
   }
 
   // The integrators' page describes rules and headers once, below the operations.
@@ -116,9 +116,9 @@
   }
 
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const colour = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
-  dark.addEventListener("change", colour);
-  colour();
+  const color = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+  dark.addEventListener("change", color);
+  color();
 
   // Some elements of Swagger UI have no accessible name, or one that differs from their text.
   const names = {
