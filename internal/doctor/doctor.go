@@ -1,7 +1,7 @@
 // Package doctor checks a deployment on one machine, with or without a running node, and reports
 // remedies for the problems it finds.
 //
-// It changes nothing: it creates no deployment, directory or schema. All checks run, even if one
+// It is read-only: it does not create a deployment, directory or schema. All checks run, even if one
 // fails.
 package doctor
 
@@ -59,7 +59,7 @@ type Options struct {
 	Settings config.Settings
 	Environ  map[string]string // with the variables of OpenTelemetry
 	Clock    clock.Clock
-	Place    string // the location of the data, for output
+	Place    string // the data's location, for output
 	// Host is the name of this machine, "" if it is unknown.
 	Host string
 	// Database is the open database, and Shared is its store. If it cannot be opened, both are nil,
@@ -312,7 +312,7 @@ func (x *examination) certificate(context.Context) {
 	}
 }
 
-// backups checks the directory of scheduled backups, and the record of the last backup.
+// backups checks the directory for scheduled backups, and the record of the last backup.
 func (x *examination) backups(ctx context.Context) {
 	if x.Settings.BackupEvery > 0 && !isMissing(x.Settings.BackupDir) {
 		x.space("backups", x.Settings.BackupDir, "the backups in "+x.Settings.BackupDir, "no backup can be made")

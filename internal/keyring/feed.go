@@ -27,7 +27,7 @@ type feed struct {
 	next chan struct{} // closed after the next poll; nil without Run; guarded by mu
 }
 
-// Follow returns a function that applies changes until its context ends. Call it in the background:
+// Follow returns a function that applies changes until its context is canceled. Call it in the background:
 // from now on, callers of CatchUp wait for it.
 func (k *Keyring) Follow() func(context.Context) {
 	k.feed.replace(make(chan struct{}))

@@ -1,6 +1,6 @@
 // Package keyring identifies callers: it finds the account and plan of a credential. It keeps all
 // keys and accounts in memory. It loads them at the start, and polls the store for changes five
-// times a second, and immediately after this node's own changes. So a revoked key stops working
+// times per second, and immediately after this node's own changes. So a revoked key stops working
 // immediately on the node that revoked it, and within a second on other nodes.
 //
 // If the polls fail for 30 s, all requests are rejected, because keys may have been revoked.

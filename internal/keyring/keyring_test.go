@@ -287,8 +287,8 @@ func TestBans(t *testing.T) {
 	}
 }
 
-// TestOldKeysAreNotTrusted: keys are not trusted after 30 s without an answer of the store, until
-// the next answer.
+// TestOldKeysAreNotTrusted: keys are not trusted after 30 s without a response from the store, until the
+// next response.
 func TestOldKeysAreNotTrusted(t *testing.T) {
 	f := start(t)
 	f.store.fail(errors.New("down"))

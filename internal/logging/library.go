@@ -8,8 +8,8 @@ import (
 )
 
 // Library returns a logger for the lines of net/http. Lines that begin with the same words get at most
-// one line a second, as rejected requests do. What strangers cause is logged at DEBUG, everything else,
-// such as a failed accept, at WARN, and a panic at ERROR.
+// one line per second, as rejected requests do. Events that unknown clients cause are logged at DEBUG,
+// everything else, such as a failed accept, at WARN, and a panic at ERROR.
 func (l *Log) Library() *log.Logger { //nolint:forbidigo // net/http needs one
 	return log.New(libraryLines{l.library}, "", 0) //nolint:forbidigo // as above
 }

@@ -6,7 +6,7 @@
 // is full, lines are lost and counted.
 //
 // The log does not search for secrets: they have the type [petcat.Secret], which prints as
-// [redacted]. The access log shows no part of a request that could contain a key.
+// [redacted]. The access log omits every part of a request that could contain a key.
 package logging
 
 import (
@@ -77,7 +77,7 @@ func New(w io.Writer, level slog.Level, format Format) *Log {
 	return l
 }
 
-// SetNode sets the node's label, which is added to all later lines. It must need no escapes.
+// SetNode sets the node's label, which is added to all later lines. It must not need escapes.
 func (l *Log) SetNode(label string) { l.node.Store(&label) }
 
 // labelled is a handler that adds the node's label.
@@ -252,9 +252,9 @@ type Access struct {
 	Repeated   int64 // number of further responses like this one, without lines
 }
 
-// Access logs a request. It does not use slog's handler, which takes several times as long. The
-// responses 429 of one key with one code get at most one line a second, and so do those of all
-// strangers: a client in a loop would fill the disk. The metrics count all.
+// Access logs a request. It does not use slog's handler, which takes several times as long. 429s of one
+// key with one code get at most one line per second, and so do those of all unknown clients: a client in
+// a loop would fill the disk. The metrics count all.
 func (l *Log) Access(a *Access) {
 	if a.Status == http.StatusTooManyRequests {
 		l.rejected.add(rejectedGroup{a.Key, a.Code}, a)
@@ -337,7 +337,7 @@ func (f Format) style() style {
 	}
 }
 
-// line appends the fields of a line. Their values must need no escapes.
+// line appends the fields of a line. Their values must not need escapes.
 type line struct {
 	b []byte
 	style
@@ -369,9 +369,9 @@ const (
 	maxWord = 20
 )
 
-// sanitize truncates a string from a caller before the first character that needs an escape, and before
+// sanitize truncates a string from a client before the first character that needs an escape, and before
 // the first word that could be a key. It also truncates before a percent sign, because a key that
-// was escaped twice could follow. So callers cannot forge lines or send control codes to a terminal.
+// was escaped twice could follow. So clients cannot forge lines or send control codes to a terminal.
 func sanitize(s string) string {
 	word := 0 // the start of the current word
 	for i := range len(s) {

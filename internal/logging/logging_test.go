@@ -214,7 +214,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestSanitize: strings from callers are truncated, contain only printable ASCII, and show no key.
+// TestSanitize: strings from clients are truncated, contain only printable ASCII, and do not show a key.
 func TestSanitize(t *testing.T) {
 	key := "pck_live_" + strings.Repeat("Ab3", 12) + "Zz"
 	for path, want := range map[string]string{
@@ -245,8 +245,8 @@ func TestSanitize(t *testing.T) {
 	}
 }
 
-// TestRejectedRequestsCannotFloodTheLog: the rejected requests of a key with a code, and those of all
-// strangers, get one line a second, with the number of the others.
+// TestRejectedRequestsCannotFloodTheLog: a key's rejected requests with a code, and those of all unknown
+// clients, get one line per second, with the number of omitted lines.
 func TestRejectedRequestsCannotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -288,8 +288,8 @@ func TestRejectedRequestsCannotFloodTheLog(t *testing.T) {
 	})
 }
 
-// TestLinesOfTheLibraryCannotFloodTheLog: lines that begin with the same words get one line a second.
-// What strangers cause is shown at level DEBUG only.
+// TestLinesOfTheLibraryCannotFloodTheLog: lines that begin with the same words get one line per second.
+// Events that unknown clients cause are shown only at level DEBUG.
 func TestLinesOfTheLibraryCannotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sink

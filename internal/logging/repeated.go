@@ -10,14 +10,14 @@ import (
 // repeatedInterval is the time between two lines of a group.
 const repeatedInterval = time.Second
 
-// rejectedGroup is a key, 0 for all strangers, and the code of its responses.
+// rejectedGroup is a key, 0 for all unknown clients, and the code of its responses.
 type rejectedGroup struct {
 	key  petcat.KeyID
 	code petcat.Code
 }
 
-// repeated bounds the lines that clients cause. Of each group, it writes the first line at once, and then
-// the last one of each interval, with the number of the others.
+// repeated bounds the lines that clients cause. It writes a group's first line at once, and then the last
+// one of each interval, with the number of omitted lines.
 type repeated[G comparable, L any] struct {
 	write func(line *L, others int64)
 

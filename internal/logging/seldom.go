@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Seldom lets one line a second through: during an outage, all requests fail for the same reason.
+// Seldom lets one line per second through: during an outage, all requests fail for the same reason.
 type Seldom struct {
 	next atomic.Int64 // when the next line may be, on the monotonic clock
 }

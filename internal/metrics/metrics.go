@@ -1,7 +1,7 @@
 // Package metrics has the Prometheus metrics of the service. It is the only importer of the metrics
 // library; other packages pass plain values.
 //
-// No label has a value that callers choose (keys, paths, addresses), so the number of time series
+// Clients cannot choose a label's value (keys, paths, addresses), so the number of time series
 // is bounded.
 package metrics
 
@@ -44,13 +44,13 @@ type Metrics struct {
 	commits    prometheus.Observer
 	charges    prometheus.Observer
 
-	mu      sync.Mutex
-	answers map[answer]counters // guarded by mu, like all below
-	callers map[string]bool     // accounts that call deprecated operations
+	mu        sync.Mutex
+	responses map[response]counters // guarded by mu, like all below
+	callers   map[string]bool       // accounts that call deprecated operations
 }
 
-// answer identifies the counters of a response.
-type answer struct {
+// response identifies the counters of responses.
+type response struct {
 	operation petcat.OperationID
 	status    int
 }
@@ -64,7 +64,7 @@ type counters struct {
 // NoOperation labels requests that match no operation, such as those to an unknown path.
 const NoOperation petcat.OperationID = "none"
 
-// namedAccounts is the maximum number of accounts with their own count of deprecated requests. Each
+// namedAccounts is the maximum number of accounts with a separate count of deprecated requests. Each
 // is a time series on every node. The access log has all accounts.
 const namedAccounts = 100
 
@@ -76,11 +76,11 @@ func New(version, revision string) *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	m := &Metrics{
-		registry: registry,
-		own:      prometheus.NewRegistry(),
-		make:     promauto.With(registry),
-		answers:  map[answer]counters{},
-		callers:  map[string]bool{},
+		registry:  registry,
+		own:       prometheus.NewRegistry(),
+		make:      promauto.With(registry),
+		responses: map[response]counters{},
+		callers:   map[string]bool{},
 	}
 	m.build = m.newBuild(version, revision)
 	m.SetNode("")
@@ -97,8 +97,8 @@ func New(version, revision string) *Metrics {
 	m.charges = m.newHistograms("petcat_limiter_duration_seconds", durationBuckets()).WithLabelValues()
 	// An alert detects the first failure and the first ban only if the series existed before.
 	for _, o := range append(petcat.Operations(), petcat.Operation{ID: NoOperation}) {
-		m.count(answer{o.ID, http.StatusInternalServerError})
-		m.count(answer{o.ID, http.StatusServiceUnavailable})
+		m.count(response{o.ID, http.StatusInternalServerError})
+		m.count(response{o.ID, http.StatusServiceUnavailable})
 	}
 	m.bans.WithLabelValues(string(petcat.EnforceBans))
 	m.bans.WithLabelValues(string(petcat.ShadowBans))
@@ -168,7 +168,7 @@ func (m *Metrics) newHistograms(name string, buckets []float64, labels ...string
 func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, allowed bool, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.count(answer{cmp.Or(id, NoOperation), status})
+	c := m.count(response{cmp.Or(id, NoOperation), status})
 	c.requests.Inc()
 	c.durations.Observe(took.Seconds())
 	if allowed {
@@ -180,15 +180,15 @@ func (m *Metrics) Request(id petcat.OperationID, status int, code petcat.Code, a
 
 // count returns the counters of a response. They are cached, because looking up metrics by their
 // labels is slow. The caller holds mu.
-func (m *Metrics) count(a answer) counters {
-	c, known := m.answers[a]
+func (m *Metrics) count(a response) counters {
+	c, known := m.responses[a]
 	if !known {
 		operation := string(a.operation)
 		c = counters{
 			requests:  m.requests.WithLabelValues(operation, strconv.Itoa(a.status)),
 			durations: m.durations.WithLabelValues(operation),
 		}
-		m.answers[a] = c
+		m.responses[a] = c
 	}
 	return c
 }
@@ -206,7 +206,7 @@ type Totals struct {
 	Durations []int64               // by the buckets of [DurationBounds]; the last one has no bound
 }
 
-// DurationBounds returns the upper bounds of the buckets of durations.
+// DurationBounds returns the upper bounds of the duration buckets.
 func DurationBounds() []time.Duration {
 	var bounds []time.Duration
 	for _, seconds := range durationBuckets() {

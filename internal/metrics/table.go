@@ -2,7 +2,7 @@ package metrics
 
 import "slices"
 
-// Metric is one row of the table of metrics.
+// Metric is one row of the metrics table.
 type Metric struct {
 	Name string
 	Help string
@@ -229,7 +229,7 @@ func backupMetrics() []Metric {
 	}
 }
 
-// webhookMetrics describe the deliveries of events.
+// webhookMetrics describe event deliveries.
 func webhookMetrics() []Metric {
 	return []Metric{
 		{

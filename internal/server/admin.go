@@ -23,7 +23,7 @@ import (
 	"github.com/petcat-api/petcat/internal/web"
 )
 
-// newAdminPaths returns the paths of the admin listener that need no data.
+// newAdminPaths returns the paths of the admin listener that do not need data.
 func (b base) newAdminPaths(so *sockets, st *state) *http.ServeMux {
 	docs := reference.Admin(so.publicURL())
 	mux := http.NewServeMux()

@@ -48,7 +48,7 @@ func (p *parts) keyGenerator() petcat.KeyGenerator {
 	return petcat.KeyGenerator{Environment: p.data.store.Environment(), Random: rand.Reader}
 }
 
-// documents returns the handlers of the paths of the API listener that need no key.
+// documents returns the handlers of the API listener's paths that do not need a key.
 func (p *parts) documents() map[string]http.Handler {
 	public := p.sockets.publicURL()
 	page := reference.Handler(p.Settings.PublicURL)

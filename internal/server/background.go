@@ -113,7 +113,7 @@ func (b base) scheduleBackups(d *data) error {
 }
 
 const (
-	// auditInterval is the interval at which a node logs the head of the audit log.
+	// auditInterval is the interval at which a node logs the audit log's head.
 	auditInterval = 24 * time.Hour
 	// cleanInterval is the interval at which a node deletes expired rows.
 	cleanInterval = time.Minute
@@ -124,8 +124,7 @@ type levels interface {
 	LogLevel(ctx context.Context) (level slog.Level, until time.Time, err error)
 }
 
-// maintain starts the jobs that follow the log level, log the head of the audit log, and delete
-// expired rows.
+// maintain starts the jobs that apply the log level, log the audit log's head, and delete expired rows.
 func (b base) maintain(ctx context.Context, s *store.Store) {
 	b.lifetime.every(beatInterval, func(ctx context.Context) { b.followLogLevel(ctx, s) })
 	b.logAuditHead(ctx, s)

@@ -58,7 +58,7 @@ func TestDrainedNode(t *testing.T) {
 	}
 }
 
-// relabeling is a store of nodes that assigns a label.
+// relabeling is a node store that assigns a label.
 type relabeling struct {
 	petcat.NodeStore
 
@@ -146,7 +146,7 @@ func TestLogLevel(t *testing.T) {
 	wantLevel("expired", slog.LevelInfo, "from=DEBUG to=INFO")
 }
 
-// TestAuditHead: a node logs the head of the audit log at every log level.
+// TestAuditHead: a node logs the audit log's head at every log level.
 func TestAuditHead(t *testing.T) {
 	t.Parallel()
 	var log lockedBuffer

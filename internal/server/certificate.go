@@ -17,8 +17,8 @@ import (
 	"github.com/petcat-api/petcat/internal/config"
 )
 
-// certificate is a certificate and its key, from two PEM files. They are reloaded when they
-// change, so that a renewal needs no restart.
+// certificate is a certificate and its key, from two PEM files. They are reloaded when they change, so
+// that a renewal does not need a restart.
 type certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger

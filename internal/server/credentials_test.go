@@ -141,7 +141,7 @@ func TestFailuresRejectNoValidCredential(t *testing.T) {
 		if status := door.try(door.valid()); status != door.accepted {
 			t.Errorf("%s: %d for the valid credential, want %d", door.name, status, door.accepted)
 		}
-		from = "127.0.0.2:1" // an address without a count of its own
+		from = "127.0.0.2:1" // an address without a separate count
 		exhaust(door.door)
 		if status := door.try(door.wrong[0]); status != http.StatusTooManyRequests {
 			t.Errorf("%s: %d for a wrong credential after failures of too many addresses, want 429", door.name, status)

@@ -11,23 +11,22 @@ import (
 // doors are the doors of a node, one for each kind of credential.
 type doors struct {
 	keys *ratelimit.Door[clientnet.Net]
-	// Of the customers' pages and of the console: tokens of links, and cookies.
+	// The credentials of the customers' pages and the console: link tokens and cookies.
 	customerLinks, customerCookies *ratelimit.Door[clientnet.Net]
 	operatorLinks, operatorCookies *ratelimit.Door[clientnet.Net]
 	operatorTokens                 *ratelimit.Door[clientnet.Net]
 }
 
 const (
-	// newKeys is the number of requests that look for a key at a time that the keyring does not know.
+	// newKeys is the number of concurrent look-ups of keys that are not in the keyring.
 	// All of them wait for one poll.
 	newKeys = 4096
-	// lookups limits the other look-ups of each listener that run at a time, each of which reads from
-	// the database.
+	// lookups is the number of each listener's other concurrent look-ups, which read from the database.
 	lookups = 32
 )
 
 func newDoors(c clock.Clock) doors {
-	// Separate look-ups, so that strangers on the API's listener do not delay operators.
+	// Separate look-ups, so that unknown clients on the API's listener do not delay operators.
 	customers := ratelimit.NewLookups(lookups)
 	operators := ratelimit.NewLookups(lookups)
 	return doors{

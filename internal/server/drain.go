@@ -24,7 +24,7 @@ const (
 	failedTimeout = 2 * time.Second
 )
 
-// Shutdown drains and stops the node, even if ctx has ended. First /readyz reports that the node is
+// Shutdown drains and stops the node, even if ctx is canceled. First /readyz reports that the node is
 // draining, then the node stops accepting connections, on the admin listener last. Requests in flight
 // are cut off at the shutdown timeout. Shutdown returns an error if a part could not be closed.
 func (n *Node) Shutdown(ctx context.Context) error {

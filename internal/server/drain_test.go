@@ -52,15 +52,15 @@ func TestShutdownTimeout(t *testing.T) {
 	if err := n.Shutdown(context.WithoutCancel(t.Context())); err != nil {
 		t.Error(err)
 	}
-	if answer, _ := io.ReadAll(conn); len(answer) > 0 {
-		t.Errorf("the request was answered: %s", answer)
+	if response, _ := io.ReadAll(conn); len(response) > 0 {
+		t.Errorf("the request got a response: %s", response)
 	}
 	if !strings.Contains(log.String(), "requests cut off at --shutdown-timeout") {
 		t.Errorf("log: %s", &log)
 	}
 }
 
-// TestShutdownOfOperators: an operator's request in flight is answered before the data is closed.
+// TestShutdownOfOperators: an operator's request in flight gets its response before the data is closed.
 func TestShutdownOfOperators(t *testing.T) {
 	t.Parallel()
 	n := must(Start(t.Context(), testOptions(t, filepath.Join(t.TempDir(), "data"), io.Discard)))
@@ -72,17 +72,17 @@ func TestShutdownOfOperators(t *testing.T) {
 		"Content-Type: application/x-www-form-urlencoded\r\n"+
 		"Expect: 100-continue\r\n"+
 		fmt.Sprintf("Content-Length: %d\r\n\r\n", len(form))))
-	answers := bufio.NewReader(conn)
-	if line := must(answers.ReadString('\n')); !strings.Contains(line, "100 Continue") { // the handler reads the form
+	responses := bufio.NewReader(conn)
+	if line := must(responses.ReadString('\n')); !strings.Contains(line, "100 Continue") { // the handler reads the form
 		t.Fatal(line)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- n.Shutdown(context.WithoutCancel(t.Context())) }()
 	<-n.sockets.admin.closed
 	_ = must(io.WriteString(conn, form))
-	answer := string(must(io.ReadAll(answers)))
-	if !strings.Contains(answer, "403 Forbidden") || !strings.Contains(answer, "already used") {
-		t.Error(answer)
+	response := string(must(io.ReadAll(responses)))
+	if !strings.Contains(response, "403 Forbidden") || !strings.Contains(response, "already used") {
+		t.Error(response)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)

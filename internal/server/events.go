@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// eventInterval is the interval at which a node looks for events to send, and writes those of
+	// eventInterval is the interval at which a node checks for events to send, and writes the events of
 	// accounts close to their quotas.
 	eventInterval = time.Second
-	// noticeInterval is the interval at which a node looks for keys that expire soon, and for changes of
-	// categories.
+	// noticeInterval is the interval at which a node checks for keys that expire soon, and for category
+	// changes.
 	noticeInterval = time.Minute
 )
 
@@ -38,8 +38,8 @@ func (b base) noteQuotas(s *store.Store) *events.Marks {
 	return marks
 }
 
-// tell starts to write the events that nobody's change causes, and to send events to webhooks.
-func (b base) tell(d *data) {
+// startEvents starts to write the events that are not caused by a change, and to send events to webhooks.
+func (b base) startEvents(d *data) {
 	sender := events.NewSender(events.Options{
 		Store:    d.store,
 		Networks: b.Settings.WebhookAllow,
@@ -63,7 +63,7 @@ func (b base) tell(d *data) {
 	b.metrics.Read("petcat_webhooks_disabled", func() float64 { return float64(sender.Disabled.Load()) })
 }
 
-// noteCategoryChanges writes the event of changed categories, with the cursor of who has them.
+// noteCategoryChanges writes the event about changed categories, with the feed's cursor after them.
 func (d *data) noteCategoryChanges(ctx context.Context) error {
 	list, _, err := d.list.Current(ctx, 0)
 	if err != nil {

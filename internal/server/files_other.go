@@ -2,6 +2,6 @@
 
 package server
 
-// fileLimit returns the maximum number of open files of this process. This system has no limit
-// that a program can read.
+// fileLimit returns the maximum number of open files of this process. A program cannot read this system's
+// limit.
 func fileLimit() int64 { return 1 << 32 }

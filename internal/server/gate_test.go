@@ -11,7 +11,7 @@ import (
 )
 
 // TestRejection: without TLS, only clients on the same machine can use the console, the management
-// API and profiles, whatever the listener's address. The proxy of --console-url exposes nothing else.
+// API and profiles, whatever the listener's address. The proxy of --console-url exposes only these.
 // A loopback listener serves only its own names.
 func TestRejection(t *testing.T) {
 	const (

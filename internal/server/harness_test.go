@@ -22,7 +22,7 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// TestMain checks that nodes leak no goroutines.
+// TestMain checks that nodes do not leak goroutines.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // metric returns the value of a series.

@@ -42,14 +42,14 @@ type Readiness struct {
 // metrics and the console share it, so they always agree.
 type condition struct {
 	parts  []console.Part
-	failed bool // nothing can be written until the program is restarted
+	failed bool // the store is read-only until the program is restarted
 	away   bool // every request is rejected, because the database has not responded for 30 s
 }
 
 const healthy = "ok"
 
-// state is what a running node tells others about itself: /readyz, the metrics, the console and the
-// other nodes.
+// state is the state that a running node reports to /readyz, the metrics, the console and the other
+// nodes.
 type state struct {
 	own       petcat.Node                   // this node, if the nodes do not contain it
 	draining  atomic.Bool                   // it stops
@@ -226,7 +226,7 @@ func (s *state) readyz(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, status, r)
 }
 
-// livez always responds with 200. A supervisor should restart the process only if it gets no
+// livez always responds with 200. A supervisor should restart the process only if it does not get a
 // response.
 func livez(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -48,7 +48,8 @@ func TestUnhealthySince(t *testing.T) {
 	}
 }
 
-// TestReadinessStatus: the status is that of the worst problem, and says whether requests may come.
+// TestReadinessStatus: the status depends on the worst problem, and reports whether the node accepts
+// requests.
 func TestReadinessStatus(t *testing.T) {
 	t.Parallel()
 	well := condition{parts: []console.Part{{Name: "store"}}}
@@ -102,8 +103,7 @@ func TestDiskFailureIsNotReady(t *testing.T) {
 	}
 }
 
-// TestStoreProblemIsLogged: the log has a line when a problem of the store begins or changes, and when it
-// ends.
+// TestStoreProblemIsLogged: a log line reports when a store problem begins, changes and ends.
 func TestStoreProblemIsLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -113,7 +113,7 @@ func TestStoreProblemIsLogged(t *testing.T) {
 		{"", ""},
 		{"commits wait", `level=ERROR msg="the store has a problem" problem="commits wait"`},
 		{"commits wait", ""},
-		{"no answer", `level=ERROR msg="the store has a problem" problem="no answer"`},
+		{"no response", `level=ERROR msg="the store has a problem" problem="no response"`},
 		{"", `level=INFO msg="the store is healthy again"`},
 		{"", ""},
 	} {

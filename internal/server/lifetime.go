@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lifetime has the background goroutines of a node, and what the node closes at its end.
+// lifetime holds a node's background goroutines, and the functions that the node calls when it closes.
 type lifetime struct {
 	background context.Context //nolint:containedctx // of the goroutines in running
 	stop       context.CancelFunc
@@ -16,7 +16,7 @@ type lifetime struct {
 	closers    []func(context.Context) error // close runs them in reverse order
 }
 
-// newLifetime returns a lifetime that does not end with ctx: requests in flight need the background
+// newLifetime returns a lifetime that ignores the cancellation of ctx: requests in flight need the background
 // goroutines until the node closes.
 func newLifetime(ctx context.Context) *lifetime {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -26,7 +26,7 @@ func newLifetime(ctx context.Context) *lifetime {
 // onClose registers fn to run at close, before the functions registered earlier.
 func (l *lifetime) onClose(fn func(context.Context) error) { l.closers = append(l.closers, fn) }
 
-// run calls fn in the background. fn must return when its context ends.
+// run calls fn in the background. fn must return when its context is canceled.
 func (l *lifetime) run(fn func(context.Context)) {
 	l.running.Go(func() { fn(l.background) })
 }
@@ -50,7 +50,7 @@ func (l *lifetime) every(interval time.Duration, fn func(context.Context)) {
 	l.repeat(func() time.Duration { return interval }, fn)
 }
 
-// close ends the background goroutines, and calls the functions of onClose in reverse order.
+// close stops the background goroutines, and calls the functions of onClose in reverse order.
 func (l *lifetime) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()

@@ -26,13 +26,13 @@ const (
 	requestTimeout = 15 * time.Second // for a whole request, with its body
 	writeTimeout   = 30 * time.Second // for a response; httpapi extends it for each piece of a long one
 	idleTimeout    = time.Minute
-	// headerBytes is MaxHeaderBytes. Over HTTP/1.1, net/http accepts 4 KiB more. The limit is
+	// headerBytes is MaxHeaderBytes. Over HTTP/1.1, net/http accepts an extra 4 KiB. The limit is
 	// low because a header of one byte can use a hundred bytes of memory.
 	headerBytes = 8 << 10
-	// http2StallTimeout ends connections whose clients stop reading. The timeouts above end
-	// only streams.
+	// http2StallTimeout closes connections whose clients stop reading. The timeouts above close only
+	// streams.
 	http2StallTimeout = 15 * time.Second
-	// http2Streams limits the memory of a connection whose client reads no responses: a
+	// http2Streams limits the memory of a connection whose client does not read responses: a
 	// stream takes about 15 KB, or 50 KB with a large header. With 16 streams, 2,000 such
 	// connections take 1.6 GB, and a Go client with 64 requests in parallel is not faster.
 	http2Streams = 4
@@ -213,7 +213,7 @@ func newLimitedListener(l *net.TCPListener, most int) *limitedListener {
 	}
 }
 
-// Close also ends an Accept that waits for a slot, because http.Server.Shutdown waits for Accept
+// Close also unblocks an Accept that waits for a slot, because http.Server.Shutdown waits for Accept
 // before it closes idle connections.
 func (l *limitedListener) Close() error {
 	l.close.Do(func() { close(l.closed) })

@@ -17,7 +17,7 @@ import (
 	"github.com/petcat-api/petcat/internal/logging"
 )
 
-// discard returns a log that nobody reads.
+// discard returns a log that is discarded.
 func discard() *logging.Log { return logging.New(io.Discard, slog.LevelInfo, logging.Text) }
 
 // oneConn is a listener with one connection.
@@ -33,7 +33,7 @@ func (l oneConn) Accept() (net.Conn, error) {
 func (l oneConn) Close() error   { return nil }
 func (l oneConn) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestTimeouts: connections of idle clients are closed.
+// TestTimeouts: idle connections are closed.
 func TestTimeouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		sent string
@@ -99,7 +99,7 @@ func TestLinesOfTheLibrary(t *testing.T) {
 	}
 }
 
-// TestHTTP2FrameSize: the header of a too long frame ends the connection, because the frame would be
+// TestHTTP2FrameSize: the header of a too long frame closes the connection, because the frame would be
 // buffered.
 func TestHTTP2FrameSize(t *testing.T) {
 	s := httptest.NewUnstartedServer(nil)
@@ -117,15 +117,15 @@ func TestHTTP2FrameSize(t *testing.T) {
 	if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+settings+data); err != nil {
 		t.Fatal(err)
 	}
-	answer := must(io.ReadAll(conn)) // until the server closes the connection
+	response := must(io.ReadAll(conn)) // until the server closes the connection
 	const goAway = "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x06"
-	if !strings.Contains(string(answer), goAway) {
-		t.Errorf("the answer is %q, want a GOAWAY for the size of the frame", answer)
+	if !strings.Contains(string(response), goAway) {
+		t.Errorf("the response is %q, want a GOAWAY for the size of the frame", response)
 	}
 }
 
-// TestHeaderLimit: a request with more than 100 headers and trailers is rejected without a body, and
-// uses no memory for them afterwards.
+// TestHeaderLimit: a request with more than 100 headers and trailers is rejected without a body, and does
+// not hold memory for them afterwards.
 func TestHeaderLimit(t *testing.T) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	h := newHTTPServer(nothing, discard()).Handler
@@ -197,7 +197,7 @@ func TestLimitedListener(t *testing.T) {
 		if n := l.open.Load(); n != 1 {
 			t.Errorf("%d connections are open", n)
 		}
-		for range 2 { // the second Close frees no slot
+		for range 2 { // the second Close does not free a slot
 			_ = c.Close()
 		}
 	}
@@ -209,7 +209,7 @@ func TestLimitedListener(t *testing.T) {
 	_ = last.Close()
 }
 
-// TestCipherSuites: TLS 1.2 has no suite with CBC, whose MAC is SHA-1, and has those of browsers.
+// TestCipherSuites: TLS 1.2 lacks the CBC suites, whose MAC is SHA-1, and has the suites of browsers.
 func TestCipherSuites(t *testing.T) {
 	ids := (&certificate{}).config().CipherSuites
 	for _, id := range ids {

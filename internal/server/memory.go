@@ -18,7 +18,7 @@ const (
 )
 
 // memoryLimit returns the memory that this process may use: the lowest limit of its control groups (Linux),
-// or 1.25 times GOMEMLIMIT, which is to be 80% of the memory. Without a limit, it is math.MaxInt64. system
+// or 1.25 times GOMEMLIMIT, which should be 80% of the memory. Without a limit, it is math.MaxInt64. system
 // is the root of the file system.
 func memoryLimit(system fs.FS, goMemLimit int64) int64 {
 	limit := int64(math.MaxInt64)

@@ -2,7 +2,7 @@
 // health and operators, to the store, the limiter and the keyring.
 //
 // Flags, environment variables, signals and output belong to the command that starts the node.
-// The package contains no domain rules and no SQL.
+// The package does not contain domain rules or SQL.
 //
 // The admin listener responds immediately: until the data is loaded, /readyz reports that the
 // node is starting, and API connections wait. If the data cannot be opened, [Start] fails. If a
@@ -108,7 +108,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 		return nil, err
 	}
 	b.maintain(ctx, data.store)
-	b.tell(data)
+	b.startEvents(data)
 	b.checkHealth(ctx, &checks{
 		clock:   b.Clock,
 		db:      data.db,
@@ -134,7 +134,7 @@ func (b base) start(ctx context.Context) (*Node, error) {
 	return &Node{parts: p, api: p.serveAPI(), admin: admin}, nil
 }
 
-// Run serves until ctx ends, and returns nil. It returns an error if a listener failed, or if the
+// Run serves until ctx is canceled, and returns nil. It returns an error if a listener failed, or if the
 // program must be restarted to write or trust the data. It logs each value of reload.
 func (n *Node) Run(ctx context.Context, reload <-chan os.Signal) error {
 	n.Log.InfoContext(ctx, "ready",
@@ -183,8 +183,8 @@ func (n *Node) ConsoleURL() string { return n.sockets.consoleURL() }
 func (n *Node) Store() *store.Store { return n.data.store }
 
 // Identify returns the account of a key, or the error that a request with the key would get, for
-// example because the key is revoked. It ignores limits. It waits up to a second for the latest
-// changes of keys.
+// example because the key is revoked. It ignores limits. It waits up to a second for the latest key
+// changes.
 func (n *Node) Identify(ctx context.Context, key petcat.Secret) (petcat.AccountID, error) {
 	n.keyring.CatchUp(ctx)
 	caller, err := n.keyring.Identify(key.Reveal(), n.Clock.Read())

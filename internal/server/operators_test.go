@@ -12,7 +12,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// operatorNode is a node with a token of the management API, and its log.
+// operatorNode is a node with a management API token, and its log.
 type operatorNode struct {
 	*Node
 
@@ -135,7 +135,7 @@ func TestNoKeyOnTheAdminListener(t *testing.T) {
 	}
 }
 
-// TestRoutesAreBounded: a metric's label contains no text of a caller.
+// TestRoutesAreBounded: a metric's label does not contain text from a client.
 func TestRoutesAreBounded(t *testing.T) {
 	t.Parallel()
 	n := startOperatorNode(t)

@@ -43,8 +43,8 @@ func TestCustomerPages(t *testing.T) {
 	}
 }
 
-// TestNoKeyOnTheAPIListener: a URL with a key or a token is rejected on the customer's pages and the documents,
-// too.
+// TestNoKeyOnTheAPIListener: a URL with a key or a token is also rejected on the customer's pages and the
+// documents.
 func TestNoKeyOnTheAPIListener(t *testing.T) {
 	t.Parallel()
 	n := startTestNode(t, func(o *Options) { o.Settings.CustomerPages = true })

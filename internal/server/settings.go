@@ -14,7 +14,7 @@ import (
 )
 
 // CheckSettings checks the files, programs and networks that settings name, and the variables of
-// OpenTelemetry, before they are used. It changes nothing. Each error is a [petcat.UnusableError]
+// OpenTelemetry, before they are used. It is read-only. Each error is a [petcat.UnusableError]
 // that names the setting, not its value, which may contain a secret.
 func CheckSettings(s config.Settings, environ map[string]string) (wrong []error) {
 	for _, err := range []error{
@@ -30,7 +30,7 @@ func CheckSettings(s config.Settings, environ map[string]string) (wrong []error)
 	return wrong
 }
 
-// checkTrustedProxies rejects a network of all addresses: everybody could choose their address.
+// checkTrustedProxies rejects a network of all addresses: clients could choose their address.
 func checkTrustedProxies(s config.Settings) error {
 	for _, network := range s.TrustedProxies {
 		if network.Bits() == 0 {
@@ -49,7 +49,7 @@ func checkBackupDirectory(s config.Settings) error {
 	return unusableForBackups(datadir.CheckWritable(s.BackupDir))
 }
 
-// unusableForBackups returns the error of a backup directory that stops the start. Only permanent errors
+// unusableForBackups returns the error of a backup directory that prevents the start. Only permanent errors
 // do: a full disk, for example, is reported by each backup.
 func unusableForBackups(err error) error {
 	if _, ok := errors.AsType[*petcat.UnusableError](err); ok {

@@ -12,22 +12,22 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// categoryList is the list of categories that a node serves.
+// categoryList is the category list that a node serves.
 type categoryList interface {
 	// Current returns the list, and its maximum age. newest is the newest revision in the store,
 	// if it was read after the request arrived, or 0.
 	Current(ctx context.Context, newest petcat.Revision) (list *catalog.Snapshot, age time.Duration, err error)
 	// Count returns the number of categories in memory, without a query.
 	Count() int64
-	// Holdings returns what an account, and all of them, store, without a query.
+	// Holdings returns the storage of an account and of all accounts, without a query.
 	Holdings(account petcat.AccountID) petcat.Holdings
-	// Release frees the encodings that nobody has asked for since the last call.
+	// Release frees the encodings that have not been requested since the last call.
 	BoundReaders(bytes int64)
 	Release()
 }
 
-// releaseInterval is the time without requests after which an encoding of the list is freed. It is
-// made again when somebody asks: some milliseconds for each megabyte.
+// releaseInterval is the time without requests after which an encoding of the list is freed. It is made
+// again on request, which takes some milliseconds per megabyte.
 const releaseInterval = 5 * time.Minute
 
 // data is the opened data of a deployment, with the categories in memory.
@@ -62,8 +62,8 @@ func (b base) openData(ctx context.Context) (*data, error) {
 	return d, nil
 }
 
-// openSQLite opens the file in the data directory. This process is its only server: each of its
-// commits is added to the list before it is acknowledged, those of commands within a second.
+// openSQLite opens the file in the data directory. This process is its only server: each of its commits
+// is added to the list before it is acknowledged, and commands' commits within a second.
 func (b base) openSQLite(ctx context.Context) (*data, error) {
 	dir, err := datadir.Open(b.Settings.Data, b.Settings.Init)
 	if err != nil {
@@ -88,7 +88,7 @@ func (b base) openSQLite(ctx context.Context) (*data, error) {
 	b.lifetime.onClose(func(context.Context) error { return db.Close() })
 	st := store.New(db, b.Clock)
 	list := catalog.New(st.Dataset())
-	// This node is the only one, so all earlier nodes have ended. If this fails, Clean does it
+	// This node is the only one, so all earlier nodes have exited. If this fails, Clean does it
 	// later.
 	_ = st.MarkKilledNodes(ctx, 0)
 	b.metrics.Read("petcat_store_queue", func() float64 { return float64(db.Stats().Waiting) })

@@ -35,8 +35,8 @@ func TestMissingCollector(t *testing.T) {
 	}
 }
 
-// TestTracing: a collector receives the metrics, and a span for each request, which is in the caller's trace
-// if a trusted proxy forwarded it.
+// TestTracing: a collector receives the metrics, and a span for each request, which is in the client's
+// trace if a trusted proxy forwarded it.
 func TestTracing(t *testing.T) {
 	t.Run("from a stranger", func(t *testing.T) { testTracing(t, false) })
 	t.Run("from a trusted proxy", func(t *testing.T) { testTracing(t, true) })
@@ -66,7 +66,7 @@ func testTracing(t *testing.T, trusted bool) {
 	))
 	r.Header.Set("Authorization", "Bearer "+secret.Reveal())
 	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"+map[bool]string{
-		false: "00", // a stranger asks not to be sampled
+		false: "00", // an unknown client asks not to be sampled
 		true:  "01",
 	}[trusted])
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

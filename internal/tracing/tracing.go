@@ -2,10 +2,10 @@
 // OTEL_EXPORTER_OTLP_ENDPOINT, or its variant for only traces or metrics. It is the only importer of
 // OpenTelemetry's packages, which read the other OTEL variables themselves.
 //
-// Each API request has one span. It is in the caller's trace (W3C trace context) if a trusted proxy
-// forwarded the request; else it begins a trace, with a link to the caller's, so that strangers choose
-// neither its trace nor whether it is sampled. It is created after the response, so it does not delay
-// requests.
+// Each API request has one span. It is in the client's trace (W3C trace context) if a trusted proxy
+// forwarded the request; else it begins a trace, with a link to the client's, so that unknown clients
+// choose neither its trace nor whether it is sampled. It is created after the response, so it does not
+// delay requests.
 package tracing
 
 import (
@@ -42,7 +42,7 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Tracing sends traces and metrics. A nil *Tracing sends nothing.
+// Tracing sends traces and metrics. A nil *Tracing is disabled.
 type Tracing struct {
 	tracer trace.Tracer // nil without traces
 	close  []func(context.Context) error
@@ -137,7 +137,7 @@ func (t *Tracing) sendMetrics(ctx context.Context, from *resource.Resource, all 
 
 // Request is a completed request.
 type Request struct {
-	Header     http.Header // of the request; it may name the caller's trace
+	Header     http.Header // of the request; it may identify the client's trace
 	Trusted    bool        // the header comes from a trusted proxy
 	Operation  string      // "" for none
 	Status     int
@@ -175,7 +175,7 @@ func (t *Tracing) Record(r Request) {
 	span.End(trace.WithTimestamp(r.Start.Add(r.Duration)))
 }
 
-// Close sends the buffered data before ctx ends. Failures are logged, as for any export.
+// Close sends the buffered data before ctx is canceled. Failures are logged, as for any export.
 func (t *Tracing) Close(ctx context.Context) {
 	if t == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// Export writes the usage of accounts by hour and operation. Close returns the first error.
+// Export writes accounts' usage by hour and operation. Close returns the first error.
 type Export struct {
 	to      *bufio.Writer
 	csv     *csv.Writer // nil for CloudEvents

@@ -1,5 +1,5 @@
 // Package usage counts the requests of each account by hour, and adds the counts to the usage
-// history in one batch a second. It also records the last rejections of each account and the last
+// history in one batch per second. It also records the last rejections of each account and the last
 // use of each key.
 //
 // While the store is unavailable, counts accumulate in memory, one for each account and hour. A
@@ -34,7 +34,7 @@ const (
 	// batchRows is the maximum number of rows of counts in a batch: on SQLite, creates wait for it.
 	batchRows = 5_000
 	shards    = 64
-	// shardRejections is the maximum number of unwritten groups of rejections in a shard.
+	// shardRejections is the maximum number of unwritten rejection groups in a shard.
 	// Rejections of other groups are only counted.
 	shardRejections = 64
 	// maxDetail is the maximum number of rows of usage by key and operation for an account and
@@ -47,7 +47,7 @@ type Options struct {
 	Node   string // identifies this process
 	Clock  clock.Clock
 	Logger *slog.Logger
-	Detail bool // count by key and operation, too
+	Detail bool // also count by key and operation
 }
 
 // Store stores batches.
@@ -106,8 +106,8 @@ type accountHour struct {
 	hour    int64
 }
 
-// keyOperation identifies a row of usage by key and operation. The zero value is the row of those
-// that have none of their own.
+// keyOperation identifies a row of usage by key and operation. The zero value is the row of those without
+// a separate one.
 type keyOperation struct {
 	key       petcat.KeyID
 	operation petcat.OperationID
@@ -161,7 +161,7 @@ func rowOf(c *petcat.UsageCount, k keyOperation) *petcat.UsageDetail {
 	return nil
 }
 
-// newRow returns the row for a key and an operation that have no row yet since the last flush.
+// newRow returns the row for a key and an operation without a row since the last flush.
 func (s *shard) newRow(c *petcat.UsageCount, k keyOperation) *petcat.UsageDetail {
 	at := accountHour{c.Account, c.Hour}
 	if known := s.known[at]; !slices.Contains(known, k) {
@@ -255,7 +255,7 @@ func (m *Meter) Rejected(r petcat.Rejection) {
 // Open sets the store. The first Flush registers the node in it.
 func (m *Meter) Open(store Store) { m.store = store }
 
-// Run flushes every Interval until ctx ends.
+// Run flushes every Interval until ctx is canceled.
 func (m *Meter) Run(ctx context.Context) {
 	for {
 		select {
@@ -270,7 +270,7 @@ func (m *Meter) Run(ctx context.Context) {
 // Flush writes the counts since the last call. If it fails, the next call writes them.
 func (m *Meter) Flush(ctx context.Context) { m.write(ctx, false) }
 
-// Close writes all counts and marks the node as stopped. It retries until ctx ends. Count no
+// Close writes all counts and marks the node as stopped. It retries until ctx is canceled. Do not count
 // requests after Close.
 func (m *Meter) Close(ctx context.Context) {
 	if m.store == nil {
@@ -311,7 +311,7 @@ func (m *Meter) write(ctx context.Context, last bool) (done bool) {
 }
 
 // take returns the counts since the last call, sorted. Counts of account 0 are only in the sums of
-// all accounts, which come last, because all nodes contend for those rows. A request may end in the
+// all accounts, which come last, because all nodes contend for those rows. A request may finish in the
 // hour after the one in which it counts, so known keys and operations are kept for two hours.
 func (m *Meter) take(hour int64) (b petcat.UsageBatch) {
 	sums := make(map[int64]*petcat.UsageCounts) // by hour

@@ -149,7 +149,7 @@ func TestCountInParallel(t *testing.T) {
 	}
 }
 
-func TestCountAllocatesNothing(t *testing.T) {
+func TestCountDoesNotAllocate(t *testing.T) {
 	m, _ := start(clocktest.NewManual(noon))
 	count := func() {
 		m.CountRequest(7, 1, petcat.OpListCategories, noon.UnixNano())

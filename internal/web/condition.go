@@ -23,8 +23,8 @@ func Conditional(r *http.Request) bool {
 	return len(r.Header["If-None-Match"]) > 0 || len(lines) > 0 && !isAny(lines)
 }
 
-// Evaluate evaluates If-Match, then If-None-Match (section 13.2.2). selected is the entity tag of
-// the representation that a GET of this caller would return, current has the entity tags of all
+// Evaluate evaluates If-Match, then If-None-Match (section 13.2.2). selected is the entity tag of the
+// representation that a GET of this client would return, current has the entity tags of all
 // representations. They are strong, and in quotes.
 //
 // If-Unmodified-Since and If-Modified-Since are ignored, as required for resources without
@@ -45,8 +45,8 @@ func Evaluate(r *http.Request, selected string, current ...string) Outcome {
 }
 
 // matches reports whether a header, which may have several lines, is * or lists one of the entity
-// tags. In a strong comparison, weak tags match nothing (section 8.8.3.2). Elements may be empty, and
-// tags may contain commas. An invalid header matches nothing.
+// tags. In a strong comparison, weak tags never match (section 8.8.3.2). Elements may be empty, and
+// tags may contain commas. An invalid header never matches.
 func matches(lines []string, strong bool, tags []string) bool {
 	if isAny(lines) || len(lines) == 1 && slices.Contains(tags, lines[0]) {
 		return true
@@ -72,7 +72,7 @@ type entityTag struct {
 	quoted string // with its quotes
 }
 
-// cutTag returns the first entity tag of a list that is not empty, and the rest after it: nothing, or a
+// cutTag returns the first entity tag of a list that is not empty, and the rest after it: empty, or a
 // comma and more.
 func cutTag(list string) (tag entityTag, rest string, valid bool) {
 	quoted, weak := strings.CutPrefix(list, "W/")

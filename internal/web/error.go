@@ -1,6 +1,6 @@
 // Package web is what the rooms behind a listener share: the API, the management API, the pages and the
 // reference. It has the error object, constant documents, and the conditions, content codings and
-// idempotency keys of requests. It knows no operation.
+// idempotency keys of requests. It does not depend on operations.
 package web
 
 import (
@@ -56,11 +56,11 @@ func StatusOf(code petcat.Code) int {
 	}
 }
 
-// StatusGone is recorded if the client disconnected before the response, as in nginx. Nobody receives
-// it.
+// StatusGone is recorded if the client disconnected before the response, as in nginx. The client does not
+// receive it.
 const StatusGone = 499
 
-// IsGone reports whether err ended a request only because its client disconnected.
+// IsGone reports whether a request failed with err only because its client disconnected.
 func IsGone(r *http.Request, err error) bool {
 	return errors.Is(err, context.Canceled) && r.Context().Err() != nil
 }

@@ -19,12 +19,12 @@ const (
 	littleShare = 64 // a client that uses a 64th uses little
 )
 
-// NewMemory returns a limit of bytes.
+// NewMemory returns a limit in bytes.
 func NewMemory[K comparable](limit int64) *Memory[K] {
 	return &Memory[K]{limit: limit, byClient: make(map[K]int64)}
 }
 
-// Take reserves n bytes for a client. It returns false, and reserves nothing, if that exceeds a limit.
+// Take reserves n bytes for a client. If that exceeds a limit, it returns false without a reservation.
 func (m *Memory[K]) Take(client K, n int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -3,7 +3,7 @@ package web
 import "testing"
 
 // TestMemory: a client may use an eighth of the memory. Clients that use much cannot take the last
-// quarter from those that use little. Clients without bodies in flight use no memory.
+// quarter from those that use little. Clients without bodies in flight do not use memory.
 func TestMemory(t *testing.T) {
 	t.Parallel()
 	const limit = 6400

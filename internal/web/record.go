@@ -47,7 +47,7 @@ func (r *Record) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 const NoRoute = "none"
 
 // Pattern returns the pattern of the path that serves a request, such as /admin/v1/keys/{key}, or
-// [NoRoute]. Unlike the path, it contains no text of the caller.
+// [NoRoute]. Unlike the path, it does not contain text from the client.
 func Pattern(r *http.Request) string {
 	_, path, found := strings.Cut(r.Pattern, " ")
 	if !found {
