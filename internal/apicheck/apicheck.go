@@ -1,6 +1,6 @@
 // Package apicheck checks every response of the service under test, whatever the test is
-// about: the schema in the OpenAPI document, the common headers, the format of errors, and the
-// invariants of the limit headers.
+// about: the schema in the OpenAPI document, the common headers, the error format, and the invariants of
+// the limit headers.
 //
 // Only tests may import it.
 package apicheck
@@ -112,7 +112,7 @@ func (c *Transport) validate(r *http.Request, res *http.Response, body []byte) e
 		return fmt.Errorf("the OpenAPI document has this response without the headers %q", names)
 	}
 	if encoding := res.Header.Get("Content-Encoding"); encoding != "" {
-		return nil // the tests of encodings check the body themselves
+		return nil // encoding tests check the body themselves
 	}
 	if err := record(r, res, body); err != nil {
 		return err

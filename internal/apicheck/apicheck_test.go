@@ -18,16 +18,16 @@ const (
 	reset    = sent + 42
 )
 
-// answer is a response that a test can alter.
-type answer struct {
+// response is an HTTP response that a test can alter.
+type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
 // right returns a correct response.
-func right(status int) *answer {
-	a := &answer{status: status, header: http.Header{}}
+func right(status int) *response {
+	a := &response{status: status, header: http.Header{}}
 	for name, value := range map[string]string{
 		"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "59", "X-RateLimit-Reset": fmt.Sprint(reset),
 		"RateLimit":        `"minute";r=59;t=42, "day";r=999;t=42042`,
@@ -74,7 +74,7 @@ func right(status int) *answer {
 }
 
 // set sets a header to one value, or removes it.
-func (a *answer) set(name, value string) *answer {
+func (a *response) set(name, value string) *response {
 	a.header.Del(name)
 	if value != "" {
 		a.header.Set(name, value)
@@ -82,11 +82,11 @@ func (a *answer) set(name, value string) *answer {
 	return a
 }
 
-func (a *answer) add(name, value string) *answer { a.header.Add(name, value); return a }
+func (a *response) add(name, value string) *response { a.header.Add(name, value); return a }
 
-func (a *answer) saying(body string) *answer { a.body = body; return a }
+func (a *response) saying(body string) *response { a.body = body; return a }
 
-func (a *answer) response(r *http.Request) *http.Response {
+func (a *response) response(r *http.Request) *http.Response {
 	body := io.NopCloser(strings.NewReader(a.body))
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: body, Request: r}
 }
@@ -100,7 +100,7 @@ func request(t testing.TB, method, path string) *http.Request {
 	return r
 }
 
-func problems(t testing.TB, method string, a *answer) []string {
+func problems(t testing.TB, method string, a *response) []string {
 	t.Helper()
 	return apicheck.Problems(a.response(request(t, method, "/v1/categories")), []byte(a.body), sent, received)
 }
@@ -111,7 +111,7 @@ func TestCorrectResponsesPass(t *testing.T) {
 			t.Errorf("%d: %q", status, found)
 		}
 	}
-	for name, a := range map[string]*answer{
+	for name, a := range map[string]*response{
 		"an address": right(401).
 			set("RateLimit", `"address";r=600;t=42`).
 			set("RateLimit-Policy", `"address";q=600;w=60`),
@@ -140,9 +140,9 @@ func TestCorrectResponsesPass(t *testing.T) {
 func TestFaultsAreReported(t *testing.T) {
 	const members = "not {code, message, status}"
 	for _, c := range []struct {
-		name   string
-		answer *answer
-		want   string
+		name     string
+		response *response
+		want     string
 	}{
 		{"missing limit", right(200).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit occurs 0 times"},
 		{"duplicate limit", right(200).add("X-RateLimit-Limit", "60"), "X-RateLimit-Limit occurs 2 times"},
@@ -196,7 +196,7 @@ func TestFaultsAreReported(t *testing.T) {
 		{"503 without Retry-After", right(503).set("Retry-After", ""), "no Retry-After"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if found := problems(t, "GET", c.answer); len(found) == 0 || !strings.Contains(found[0], c.want) {
+			if found := problems(t, "GET", c.response); len(found) == 0 || !strings.Contains(found[0], c.want) {
 				t.Errorf("reported %q, want %q first", found, c.want)
 			}
 		})
@@ -220,7 +220,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // failures returns the failures that the transport reports for a response.
-func failures(t *testing.T, method, path string, a *answer) []string {
+func failures(t *testing.T, method, path string, a *response) []string {
 	t.Helper()
 	w := &watched{TB: t}
 	now := int64(sent)
@@ -243,8 +243,8 @@ func TestTransport(t *testing.T) {
 	const next = `</v1/categories?limit=1&after=1>; rel="next"`
 	for _, c := range []struct {
 		name, method, path string
-		answer             *answer
-		want               string // "" for no failure
+		response           *response
+		want               string // "": success
 	}{
 		{"list", "GET", list, right(200), ""},
 		{"HEAD", "HEAD", list, right(200).saying(""), ""},
@@ -267,7 +267,7 @@ func TestTransport(t *testing.T) {
 		{"missing limit outside /v1", "GET", "/nowhere", right(404).set("X-RateLimit-Limit", ""), "X-RateLimit-Limit"},
 		{"list is an object", "GET", list, right(200).saying(`{"items":[]}`), "OpenAPI document"},
 		{"missing name", "POST", list, right(201).saying(`{"id":1}`), "OpenAPI document"},
-		{"undocumented status", "GET", list, &answer{206, right(200).header, right(200).body}, "OpenAPI document"},
+		{"undocumented status", "GET", list, &response{206, right(200).header, right(200).body}, "OpenAPI document"},
 		{"header of another response", "GET", list, right(400).set("Link", next), `without the headers ["Link"]`},
 		{
 			"header of another response, encoded body", "GET", list,
@@ -278,7 +278,7 @@ func TestTransport(t *testing.T) {
 		{"create without Location", "POST", list, right(201).set("Location", ""), "OpenAPI document"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			found := failures(t, c.method, c.path, c.answer)
+			found := failures(t, c.method, c.path, c.response)
 			switch {
 			case c.want == "" && len(found) > 0:
 				t.Errorf("found %q", found)

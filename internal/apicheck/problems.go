@@ -130,8 +130,8 @@ func (p *problems) crossOrigin() {
 	}
 }
 
-// companions checks the headers that a status or code requires for every operation. The
-// OpenAPI document has those of single operations.
+// companions checks the headers that a status or code requires for every operation. The OpenAPI document
+// describes single operations' headers.
 func (p *problems) companions(status int, code petcat.Code) {
 	need := map[int]string{
 		http.StatusUnauthorized:       "WWW-Authenticate",

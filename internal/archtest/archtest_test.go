@@ -98,7 +98,7 @@ func TestRootAndSDKLinkOnlyStandardLibrary(t *testing.T) {
 }
 
 // floors returns the rooms of internal, from the lowest floor up. A room imports only rooms on lower
-// floors, so those of one floor never import each other.
+// floors, so rooms on one floor never import each other.
 func floors() [][]string {
 	return [][]string{
 		{"clientnet", "clock", "config", "datadir", "logging", "metrics", "representation", "schema", "tracing", "web"},

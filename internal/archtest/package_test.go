@@ -19,7 +19,7 @@ type content struct {
 	Type string `yaml:"type"`
 }
 
-// UnmarshalYAML implements [yaml.Unmarshaler]: a text alone is the source.
+// UnmarshalYAML implements [yaml.Unmarshaler]: a plain text is the source.
 func (c *content) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		c.Src = n.Value

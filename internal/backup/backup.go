@@ -5,7 +5,7 @@
 //
 // The table checksum is written last, so a file without it is not a finished backup. It has a row
 // for each other table, with the SHA-256 of its rows by primary key. The text of a row is the
-// output of SQLite's quote() for each column, separated by commas and ended by a line feed.
+// output of SQLite's quote() for each column, separated by commas and terminated by a line feed.
 package backup
 
 import (
@@ -60,8 +60,8 @@ func Create(ctx context.Context, path string, from Source, program string, now t
 	return i, sqlite.WithCause(errors.Join(err, f.Close()), path)
 }
 
-// Convert makes a backup of a database file that nobody uses, in an empty file. If the database is
-// damaged, it returns one sentence for each fault, and makes no backup.
+// Convert makes a backup of an unused database file, in an empty file. If the database is damaged, it
+// returns one sentence per fault instead.
 func Convert(ctx context.Context, path, database, program string, now time.Time) (findings []string, err error) {
 	from, err := sqlite.ReadDatabase(ctx, database)
 	if err != nil {
@@ -85,7 +85,7 @@ func Verify(ctx context.Context, path string) (i Info, findings []string, err er
 	}
 	defer func() { _ = f.Close() }()
 	if findings, err = f.file.Integrity(); err != nil || len(findings) > 0 {
-		return i, findings, err // reading a damaged file may never end
+		return i, findings, err // reading a damaged file may take forever
 	}
 	i, err = f.info()
 	if err == nil {
@@ -98,7 +98,7 @@ func Verify(ctx context.Context, path string) (i Info, findings []string, err er
 			findings = append(findings, fault)
 		}
 	}
-	if err != nil && ctx.Err() == nil { // nothing else uses the file, so it is damaged
+	if err != nil && ctx.Err() == nil { // the file is not in use, so it is damaged
 		return i, append(findings, "some rows cannot be read: "+err.Error()), nil
 	}
 	return i, findings, err
@@ -155,7 +155,7 @@ func (f *File) Tables(ctx context.Context) (tables []store.Table, err error) {
 var plainName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 
 // checkNames returns an error for names of tables or columns that petcat never uses: statements are built
-// from the names in a backup, and anybody can make a file.
+// from the names in a backup, which may be a forged file.
 func checkNames(names []string) error {
 	for _, name := range names {
 		if !plainName.MatchString(name) {

@@ -219,8 +219,8 @@ func filled(t testing.TB, rows int) stored {
 	return s
 }
 
-// TestSecretsAreExcluded: backups contain no sessions, links or secrets of webhooks, not even in free pages.
-// A webhook of a backup is disabled, so that a copy of a deployment sends nothing.
+// TestSecretsAreExcluded: backups do not contain sessions, links or webhook secrets, not even in free
+// pages. Webhooks in a backup are disabled, so that a copy of a deployment does not send events.
 func TestSecretsAreExcluded(t *testing.T) {
 	s := filled(t, 1)
 	secret := strings.Repeat("sign me in", 4)
@@ -312,7 +312,7 @@ func TestRestoreTarget(t *testing.T) {
 }
 
 // TestNewerSchema: after a rollback, the previous program works with the newer schema. It makes and
-// restores complete backups of SQLite, but copies no table that it knows only in part.
+// restores complete backups of SQLite, but does not copy a table that it knows only in part.
 func TestNewerSchema(t *testing.T) {
 	data := t.TempDir()
 	s := openSQLite(t, data)
@@ -415,7 +415,7 @@ func dump(t testing.TB, path string) (string, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if damage, err := f.file.Integrity(); err != nil || len(damage) > 0 {
-		return "", fmt.Errorf("%q, %w", damage, err) // reading a damaged file may never end
+		return "", fmt.Errorf("%q, %w", damage, err) // reading a damaged file may take forever
 	}
 	sums, err := f.written()
 	if err != nil {
@@ -495,7 +495,8 @@ func replicated(t testing.TB, s stored) {
 	}))
 }
 
-// TestReplicatedDatabase: backups of a database that litestream replicates have no tables of litestream.
+// TestReplicatedDatabase: backups of a database that litestream replicates do not contain litestream's
+// tables.
 func TestReplicatedDatabase(t *testing.T) {
 	s := filled(t, 3)
 	without, _ := take(t, s)

@@ -30,14 +30,14 @@ func TestCommandLeavesAProcess(t *testing.T) {
 	err := s.runCommand(t.Context(), pipe)
 	left, openErr := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for cat
 	must(t, openErr)
-	must(t, left.Close()) // ends it
+	must(t, left.Close()) // stops it
 	if err != nil {
 		t.Errorf("the command returned %v", err)
 	}
 }
 
-// TestKilledCommandLeavesNothing: the programs that a command has started are killed with it.
-func TestKilledCommandLeavesNothing(t *testing.T) {
+// TestKilledCommandLeavesNoProcess: the programs that a command has started are killed with it.
+func TestKilledCommandLeavesNoProcess(t *testing.T) {
 	s, pipe := scheduleWith(t, `exec 3>"$1"; sleep 3600 & echo started >&3; wait`)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -52,7 +52,7 @@ func TestKilledCommandLeavesNothing(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("a killed command succeeded")
 	}
-	_, err = io.ReadAll(running) // until nobody has the pipe open any more
+	_, err = io.ReadAll(running) // until the pipe is closed by all
 	must(t, err)
 	must(t, file.Close())
 }

@@ -2,5 +2,5 @@ package backup
 
 import "os/exec"
 
-// asGroup does nothing: Windows has no process groups that a signal reaches.
+// asGroup is a no-op: on Windows, a signal does not reach a process group.
 func asGroup(*exec.Cmd) {}

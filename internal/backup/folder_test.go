@@ -10,7 +10,7 @@ import (
 	"github.com/petcat-api/petcat/internal/clocktest"
 )
 
-// TestFolder: of a deployment's backups, the newest are kept. Files of others stay.
+// TestFolder: of a deployment's backups, the newest are kept. Other files stay.
 func TestFolder(t *testing.T) {
 	st := filled(t, 1)
 	c := clocktest.NewManual(noon)

@@ -13,7 +13,7 @@ import (
 )
 
 // hotJournal returns a rollback journal that gives a file the pages of another file, if SQLite finds it
-// beside the file.
+// next to the file.
 func hotJournal(content []byte) []byte {
 	const pageSize, sector = 4096, 512
 	pages := len(content) / pageSize
@@ -38,7 +38,7 @@ func hotJournal(content []byte) []byte {
 }
 
 // neighbored is a database whose backup is written into a directory where a neighbor may create files.
-// The neighbor puts a journal beside each name there when the backup has its first content.
+// The neighbor puts a journal next to each name there when the backup has its first content.
 type neighbored struct {
 	Source
 
@@ -56,8 +56,8 @@ func (n neighbored) Backup(ctx context.Context, to store.Copy) error {
 	return err
 }
 
-// TestNeighborsJournal: SQLite rolls a file back to the pages in a journal beside it. Nobody else can
-// place one beside the draft of a backup.
+// TestNeighborsJournal: SQLite rolls a file back to the pages in a journal next to it. Other users cannot
+// place one next to a backup's draft.
 func TestNeighborsJournal(t *testing.T) {
 	evil, _ := take(t, filledAs(t, "evil"))
 	content, err := os.ReadFile(evil)
@@ -74,7 +74,7 @@ func TestNeighborsJournal(t *testing.T) {
 	wantDataset(t, path, good.Dataset())
 }
 
-// TestJournalBesideABackup: a backup that is read from a directory of others has its own content.
+// TestJournalBesideABackup: a backup that is read from another user's directory has its own content.
 func TestJournalBesideABackup(t *testing.T) {
 	evil, _ := take(t, filledAs(t, "evil"))
 	content, err := os.ReadFile(evil)

@@ -19,7 +19,7 @@ import (
 	"github.com/petcat-api/petcat/internal/store"
 )
 
-// schedule is a schedule of hourly backups in its own folder, which keeps two.
+// schedule makes hourly backups in its own folder, and keeps two.
 type schedule struct {
 	*Schedule
 
@@ -108,7 +108,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// busy is a database of which another node is making a backup.
+// busy is a database that another node is backing up.
 type busy struct{ Database }
 
 func (busy) Alone(context.Context, store.Job, func(context.Context) error) error { return nil }
@@ -128,7 +128,7 @@ func (f faulty) Backup(ctx context.Context, to store.Copy) error {
 	return errors.Join(err, db.Close())
 }
 
-// TestScheduleFails: a failure leaves no file, deletes no older backup, and is retried before the
+// TestScheduleFails: a failure does not leave a file or delete an older backup, and is retried before the
 // next interval.
 func TestScheduleFails(t *testing.T) {
 	st := filled(t, 1)
@@ -209,7 +209,7 @@ func (c copying) Fill(t store.Table, rows iter.Seq2[[]any, error]) error {
 }
 
 // TestOneNodeAtATime: only one node of a PostgreSQL deployment makes a backup at a time. It can
-// still read, even with few connections, and the lock keeps no snapshot.
+// still read, even with few connections, and the lock does not hold a snapshot.
 func TestOneNodeAtATime(t *testing.T) {
 	url := server.Server(t).Database(t)
 	a, b := openPostgres(t, url+"&pool_max_conns=3"), openPostgres(t, url)
@@ -240,7 +240,7 @@ func TestOneNodeAtATime(t *testing.T) {
 	}
 }
 
-// forgetful are shared texts of which a read or a write fails.
+// forgetful are shared texts whose read or write fails.
 type forgetful struct {
 	SharedTexts
 

@@ -7,10 +7,10 @@
 // encodes or compresses the whole list again. Readers use an immutable snapshot without a lock.
 //
 // A list contains every write that was acknowledged before the list was requested. SQLite passes
-// each commit to the catalog before it acknowledges the write; only the writes of commands appear up
-// to a second later. On PostgreSQL, a [Replica] reads
-// the changes, with one query for all waiting lists. While the store is unavailable, a Replica
-// returns the list in memory, for up to [ReplicaOptions.MaxStaleness].
+// each commit to the catalog before it acknowledges the write; only writes by commands appear up to a
+// second later. On PostgreSQL, a [Replica] reads the changes, with one query for all waiting lists. While
+// the store is unavailable, a Replica returns the list in memory, for up to
+// [ReplicaOptions.MaxStaleness].
 package catalog
 
 import (
@@ -39,7 +39,7 @@ type Catalog struct {
 
 	mu       sync.Mutex
 	list     list                                // guarded by mu
-	holdings map[petcat.AccountID]petcat.Storage // what each account stores; guarded by mu
+	holdings map[petcat.AccountID]petcat.Storage // by account; guarded by mu
 	all      petcat.Storage                      // the sum of holdings; guarded by mu
 }
 
@@ -59,7 +59,7 @@ func (c *Catalog) Current(context.Context, petcat.Revision) (list *Snapshot, age
 	return c.current.Load(), 0, nil
 }
 
-// Release frees the compressed lists that nobody has asked for since the last call. Call it every
+// Release frees the compressed lists that have not been requested since the last call. Call it every
 // few minutes.
 func (c *Catalog) Release() {
 	for _, e := range []Encoding{Gzip, Zstd} {
@@ -136,7 +136,7 @@ func (c *Catalog) apply(change petcat.RevisedCategory) {
 // publish makes the changes of the list visible to readers. The caller must hold mu.
 func (c *Catalog) publish() {
 	if c.list.revision != c.current.Load().revision { // else keep the compressed bytes
-		c.readers.replace(c.list.replaced) // before anybody reads the new list
+		c.readers.replace(c.list.replaced) // before the new list is read
 		c.current.Store(c.snapshot())
 	}
 	c.list.replaced = nil

@@ -218,7 +218,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 }
 
 // Known changes do not recompress their block.
-func TestKnownChangesCompressNothing(t *testing.T) {
+func TestKnownChangesAreNotCompressed(t *testing.T) {
 	c := catalog.New("d")
 	c.Apply(many(1, 2_000, 200))
 	change := []petcat.RevisedCategory{revised(1, "changed", nil)}
@@ -346,22 +346,22 @@ func TestRepresentationIsMadeOnce(t *testing.T) {
 	c.Apply(many(1, 2_000, 200))
 	s := current(t, c)
 	for _, e := range encodings() {
-		answers := make([]*catalog.Representation, 8)
+		representations := make([]*catalog.Representation, 8)
 		var all sync.WaitGroup
-		for i := range answers {
-			all.Go(func() { answers[i] = s.Representation(e) })
+		for i := range representations {
+			all.Go(func() { representations[i] = s.Representation(e) })
 		}
 		all.Wait()
-		for _, r := range answers {
-			if r != answers[0] {
+		for _, r := range representations {
+			if r != representations[0] {
 				t.Errorf("%s was computed more than once", e)
 			}
 		}
 	}
 }
 
-// A change in the middle of a long list replaces one block and keeps the memory of the others, in
-// every encoding.
+// A change in the middle of a long list replaces one block and keeps the other blocks' memory, in every
+// encoding.
 func TestChangeReplacesOneBlock(t *testing.T) {
 	const element, n = 1_000, 3_000
 	c := catalog.New("d")
@@ -487,7 +487,7 @@ func TestAppendCategory(t *testing.T) {
 	}
 }
 
-// TestHoldings: what is stored is the sum over the categories of the list, after any changes.
+// TestHoldings: an account's storage is the sum over its categories in the list, after any changes.
 func TestHoldings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := catalog.New("D")
@@ -530,7 +530,7 @@ func TestHoldings(t *testing.T) {
 	})
 }
 
-// TestRelease: an encoding that nobody asks for is freed, and made again when somebody does.
+// TestRelease: an unused encoding is freed, and made again on request.
 func TestRelease(t *testing.T) {
 	c := catalog.New("D")
 	c.Apply(many(1, 300, 1000))

@@ -16,7 +16,7 @@ func (s *Snapshot) name(r petcat.Revision) string {
 // Revision returns the revision of the last change in the list.
 func (s *Snapshot) Revision() petcat.Revision { return s.revision }
 
-// Begin returns the position of a reader who has nothing.
+// Begin returns the position of a new reader.
 func (s *Snapshot) Begin() petcat.ChangePosition { return petcat.ChangePosition{Begun: s.revision} }
 
 // Cursor returns a position as a text that clients do not interpret.

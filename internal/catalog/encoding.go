@@ -12,7 +12,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// Encoding is a content coding of HTTP.
+// Encoding is an HTTP content coding.
 type Encoding int
 
 // The encodings.
@@ -60,7 +60,7 @@ type block struct {
 	shift uint32          // factor for the CRC-32 of the bytes before data; see crcShift
 
 	mu         sync.Mutex
-	compressed [encodings][]byte // guarded by mu; nil until somebody asks
+	compressed [encodings][]byte // guarded by mu; nil until requested
 }
 
 // newBlock returns a block of at least one element, for the list with a revision.

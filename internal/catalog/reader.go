@@ -23,7 +23,7 @@ type reads struct {
 	cuts     map[*func()]struct{} // of the readers
 	tail     int64                // size of the open elements
 	blocks   []replaced           // that no later reader keeps
-	bytes    int64                // that these readers alone keep: of blocks, and of tail if the snapshot is old
+	bytes    int64                // that only these readers keep: of blocks, and of tail if the snapshot is old
 }
 
 // replaced is a block that is not in the list any more.
@@ -36,8 +36,8 @@ type replaced struct {
 // oldest list are cut off first. Call it before the catalog is used concurrently.
 func (c *Catalog) BoundReaders(bytes int64) { c.readers.limit = bytes }
 
-// Read registers a reader of a list, until it calls done. cut ends the reader: others need the memory. It
-// is called at most once, and not after done. It must not wait.
+// Read registers a reader of a list, until it calls done. cut aborts the reader, when others need the
+// memory. It is called at most once, and not after done. It must not wait.
 func (s *Snapshot) Read(cut func()) (done func()) {
 	if len(s.sealed) == 0 { // it keeps no more than a small response
 		return func() {}
@@ -67,7 +67,7 @@ func (s *Snapshot) Read(cut func()) (done func()) {
 	}
 }
 
-// end removes the readers of a snapshot. The blocks that earlier readers keep, too, are now theirs alone.
+// end removes the readers of a snapshot. The blocks that earlier readers also keep now belong only to them.
 // The caller must hold mu.
 func (r *readers) end(group *reads) {
 	i := slices.Index(r.reads, group)

@@ -65,7 +65,7 @@ func TestReadersAreBounded(t *testing.T) {
 	edit(1, 2, 3, 4, 5)
 	third := read("third")
 	edit(6, 7, 8)
-	third() // the others keep what it kept
+	third() // the others keep its blocks
 	edit(9, 10, 11)
 	wantCut("readers of one list")
 	edit(12)

@@ -29,10 +29,10 @@ type ReplicaOptions struct {
 // acknowledged before the list was requested.
 //
 // Each list request waits for a freshness query that is sent after the request arrived. The query
-// reads the changes since the last known revision. All waiting requests share one query, and the
-// next query is sent after the last one has been answered, so the store gets one small query per
-// round trip under any load. A request needs no query if the store returned the newest revision
-// when it counted the request, and the catalog has that revision.
+// reads the changes since the last known revision. All waiting requests share one query, and the next
+// query is sent after the last one has returned, so the store gets one small query per round trip under
+// any load. A request does not need a query if the store returned the newest revision when it counted the
+// request, and the catalog has that revision.
 //
 // If the query fails, requests get the list in memory and its age, up to MaxStaleness. Use
 // [NewReplica].
@@ -57,7 +57,7 @@ type Replica struct {
 
 // query is a freshness query.
 type query struct {
-	done chan struct{} // closed after the answer
+	done chan struct{} // closed after the response
 	err  error         // set before done is closed
 }
 

@@ -17,12 +17,12 @@ import (
 	"github.com/petcat-api/petcat/internal/clock"
 )
 
-// feed is a store with other writers. It answers after a round trip.
+// feed is a store with other writers. It responds after a round trip.
 type feed struct {
 	mu         sync.Mutex
 	categories []petcat.RevisedCategory // guarded by mu
 	fail       error                    // guarded by mu; nil: no failure
-	hangs      bool                     // guarded by mu; queries are not answered
+	hangs      bool                     // guarded by mu; queries get no response
 	perRow     time.Duration            // guarded by mu; duration of each row
 	asked      atomic.Int64
 }
@@ -346,8 +346,8 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// A list that knows the newest revision of the store needs no query if the catalog has all changes
-// up to it.
+// A list that knows the newest revision of the store does not query the store if the catalog has all
+// changes up to it.
 func TestNewestRevisionIsKnown(t *testing.T) {
 	t.Parallel()
 	withReplica(t, time.Minute, func(t *testing.T, f *feed, c *catalog.Replica) {

@@ -17,7 +17,7 @@ type Snapshot struct {
 	readers *readers
 
 	making          [encodings]sync.Mutex                     // locked while a representation is made
-	representations [encodings]atomic.Pointer[Representation] // nil until somebody asks
+	representations [encodings]atomic.Pointer[Representation] // nil until requested
 }
 
 // asked has the encodings that were asked for since [Catalog.Release].

@@ -347,7 +347,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// FuzzMask: no password is shown, escaped or not.
+// FuzzMask: passwords are masked, escaped or not.
 func FuzzMask(f *testing.F) {
 	for _, seed := range []string{
 		"hunter2",

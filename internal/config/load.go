@@ -68,7 +68,7 @@ func Load(flags *pflag.FlagSet, environ []string) (loaded Settings, err error) {
 		if err = cmp.Or(err, s.store(text)); err != nil {
 			mistakes = append(mistakes, fmt.Sprintf("--%s (%s) %v", s.Flag, s.Env, err))
 		} else if s.must != "" {
-			shown = text // values of this form contain no secret
+			shown = text // values of this form do not contain a secret
 		}
 		loaded.Values = append(loaded.Values, Value{
 			Flag:        "--" + s.Flag,
@@ -194,7 +194,7 @@ func UnknownVariables(environ []string) (unknown []string) {
 		serviceURLEnv:       true,
 		apiKeyEnv:           true,
 		apiKeyEnv + "_FILE": true,
-		// Programs of operators read these (docs/operations.md).
+		// Operators' programs read these (docs/operations.md).
 		"PETCAT_ADMIN_URL":   true,
 		"PETCAT_ADMIN_TOKEN": true,
 	}
@@ -213,15 +213,15 @@ func UnknownVariables(environ []string) (unknown []string) {
 
 // fromKubernetes matches the variables that Kubernetes sets in every container of a namespace
 // with a Service named petcat or petcat-something: PETCAT_PORT, PETCAT_SERVICE_HOST,
-// PETCAT_PORT_8080_TCP_ADDR, PETCAT_SOMETHING_PORT and so on. No setting has such a name.
+// PETCAT_PORT_8080_TCP_ADDR, PETCAT_SOMETHING_PORT and so on. Settings do not have such names.
 var fromKubernetes = regexp.MustCompile(`_PORT$|_PORT_|_SERVICE_|^PETCAT_TCP`)
 
 // masked replaces a secret.
 const masked = "***"
 
-// mask masks the secrets in a value. It masks every URL, because users put passwords even into
-// URLs that need none: the result has no password, parameters or fragment. If the position of
-// the password is uncertain, the whole value is masked.
+// mask masks the secrets in a value. It masks every URL, because users put passwords even into URLs that
+// do not need one: the result lacks the password, parameters and fragment. If the position of the
+// password is uncertain, the whole value is masked.
 func (s Setting) mask(value string) string {
 	u, err := url.Parse(value)
 	isURL := strings.Contains(value, "://")
@@ -273,7 +273,7 @@ func LoadService(url string, environ []string) (Service, error) {
 // sqliteDatabase is the value of --database for SQLite.
 const sqliteDatabase = "sqlite"
 
-// errNot is the error of settings whose must describes the accepted values.
+// errNot is the error of settings whose field must describes the accepted values.
 var errNot = errors.New("another value")
 
 // valid returns a value, or errNot unless it is valid.
@@ -306,8 +306,8 @@ func isPostgresURL(value string) bool {
 	return u.Scheme == "postgres" || u.Scheme == "postgresql"
 }
 
-// ambiguous reports whether parts of a password may follow the host of a URL: with an unescaped
-// @ the end of the password is unknown, and an unescaped /, ? or # ends the host too early.
+// ambiguous reports whether parts of a password may follow the host of a URL: with an unescaped @, the
+// end of the password is unknown, and an unescaped /, ? or # cuts the host off.
 func ambiguous(address string) bool {
 	_, rest, _ := strings.Cut(address, "://")
 	before, _, at := strings.Cut(rest, "@")
@@ -402,7 +402,7 @@ func ParseLogLevelTime(value string) (time.Duration, error) {
 
 var nodeForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
-// nodeName validates a name for logs and metrics, where it needs no escapes.
+// nodeName validates a name for logs and metrics, where it must not need escapes.
 func nodeName(value string) (string, error) {
 	return valid(value, nodeForm.MatchString(value))
 }

@@ -2,9 +2,8 @@
 // then from the defaults. One table describes all settings. Load reports all mistakes at once.
 // Secrets may come from files, and are masked in output.
 //
-// The package reads only its arguments and the files of secrets. It opens no database or
-// socket, and does not check whether a directory or server exists. The caller decides which
-// command has which flags.
+// The package reads only its arguments and secret files. It does not open databases or sockets,
+// or check whether a directory or server exists. The caller decides which command has which flags.
 package config
 
 import (
@@ -55,14 +54,13 @@ type Settings struct {
 	// CustomerPages enables the customer's page on the API's listener.
 	CustomerPages bool
 	Bans          petcat.BanMode
-	// MaxStaleness is the maximum age of a list while the database is unavailable; 0 allows
-	// no stale list.
+	// MaxStaleness is the maximum age of a list while the database is unavailable; 0 forbids stale lists.
 	MaxStaleness time.Duration
 	// MaxCategoriesSize is the most bytes that all categories may take.
 	MaxCategoriesSize int64
-	// UsageDetail makes the node count usage by key and operation as well.
+	// UsageDetail makes the node also count usage by key and operation.
 	UsageDetail bool
-	// WebhookAllow are the networks of receivers of events that are not on the Internet.
+	// WebhookAllow are the networks of event receivers that are not on the Internet.
 	WebhookAllow []netip.Prefix
 	// ShutdownTimeout is the time for requests in flight to finish.
 	ShutdownTimeout time.Duration
@@ -70,7 +68,7 @@ type Settings struct {
 	BackupEvery time.Duration
 	// BackupKeep is the number of scheduled backups to keep.
 	BackupKeep int
-	// BackupDir is the directory of scheduled backups.
+	// BackupDir is the directory for scheduled backups.
 	BackupDir string
 	// BackupCommand is a program to run with the path of each scheduled backup; "" for none.
 	BackupCommand string
@@ -128,7 +126,7 @@ func LocalURL(address string, secure bool) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// isLoopback reports whether an address is on loopback. Of names, only localhost counts: the
+// isLoopback reports whether an address is on loopback. localhost is the only name that counts: the
 // address of another name may change.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
@@ -137,7 +135,7 @@ func isLoopback(address string) bool {
 }
 
 // contradictions returns the mistakes that involve several settings. An invalid setting is empty
-// here, so no mistake is reported twice.
+// here, so mistakes are reported once.
 func (s Settings) contradictions() (mistakes []string) {
 	if (s.TLSCert == "") != (s.TLSKey == "") {
 		mistakes = append(mistakes,

@@ -7,7 +7,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// Setting is one row of the table of settings.
+// Setting is one row of the settings table.
 type Setting struct {
 	Flag    string // without the dashes
 	Env     string // the environment variable
@@ -43,9 +43,9 @@ func into[T any](to *T, parse func(string) (T, error)) func(string) error {
 func anyString[T ~string](value string) (T, error) { return T(value), nil }
 
 const (
-	// trueOrFalse is the must of boolean settings. Their flags need no value.
+	// trueOrFalse is the field must of boolean settings. Their flags do not need a value.
 	trueOrFalse = "true or false"
-	// anAddress is the must of listeners.
+	// anAddress is the field must of listeners.
 	anAddress = "an address such as :8080, 127.0.0.1:8080 or [::1]:8080"
 )
 

@@ -1,9 +1,9 @@
 // Package datadir is the data directory of a SQLite deployment: its database file and the lock
-// of its server. For backups, too, it has files that appear under their name when they are
-// complete and on disk.
+// of its server. It also writes backup files, which appear under their name when they are complete and on
+// disk.
 //
-// The database file identifies the data. If petcat.db is a link, the lock is beside the target,
-// so two directories with one database have one server.
+// The database file identifies the data. If petcat.db is a link, the lock is next to the target, so two
+// directories with one database have one server.
 package datadir
 
 import (
@@ -46,7 +46,7 @@ func Open(path string, mayCreate bool) (*Dir, error) {
 	gone := errors.Is(missing, fs.ErrNotExist)
 	if target, err := filepath.EvalSymlinks(d.database); err == nil {
 		d.database = target
-	} else if gone && isLink(d.database) { // the lock would be beside the link
+	} else if gone && isLink(d.database) { // the lock would be next to the link
 		return nil, petcat.Unusablef(nil,
 			"%s is a link to a file that does not exist; check whether the file's disk is mounted, "+
 				"or remove the link",
@@ -72,7 +72,7 @@ func (d *Dir) unusable(err error) error {
 		return err
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err // the message names the path
+		err = e.Err // the message contains the path
 	}
 	e := petcat.Unusablef(err,
 		"the data directory %s cannot be used (%v); free space on its disk, give this user write permission, "+
@@ -111,9 +111,9 @@ func (d *Dir) DraftDatabase() (*Draft, error) {
 	return draft, d.unusable(err)
 }
 
-// LockServer makes the caller the only server of the data, until it closes the lock or ends. It
+// LockServer makes the caller the only server of the data, until it closes the lock or exits. It
 // returns a temporary [petcat.UnusableError] if there is another server. The lock's file is never
-// removed, because a lock on a removed file excludes no other process.
+// removed, because a lock on a removed file does not exclude other processes.
 func (d *Dir) LockServer() (io.Closer, error) {
 	lock := flock.New(d.database + ".lock")
 	locked, err := lock.TryLock()
@@ -139,7 +139,7 @@ func Prepare(path string) error {
 		}
 		return syncDirectory(filepath.Dir(path))
 	}
-	// Permission bits do not decide alone (root, read-only mounts, ACLs).
+	// Permission bits are not enough to decide (root, read-only mounts, ACLs).
 	probe, err := NewDraft(filepath.Join(path, "writable"))
 	if err == nil {
 		probe.Discard()
@@ -201,8 +201,8 @@ func IsFull(err error) bool {
 }
 
 // Draft is a file that gets its name when it is complete and on disk. Until then it is in a private
-// directory beside its name, see [DraftPattern]: SQLite looks for the journal of a file by name, so
-// nobody else may create names beside it. The caller must call Discard in the end.
+// directory next to its name, see [DraftPattern]: SQLite looks for a file's journal by name, so other
+// users must not be able to create files next to it. The caller must call Discard at the end.
 type Draft struct {
 	*os.File
 
@@ -228,7 +228,7 @@ func NewDraft(path string) (*Draft, error) {
 	return &Draft{file, directory, path}, nil
 }
 
-// NewTemporary creates a draft in the directory for temporary files, which nobody keeps.
+// NewTemporary creates a draft in the directory for temporary files, which is never kept.
 func NewTemporary() (*Draft, error) { return NewDraft(filepath.Join(os.TempDir(), "petcat.backup")) }
 
 // Keep syncs and closes the file and gives it its name. It replaces an existing file.

@@ -130,9 +130,9 @@ func TestRootRejectsDirectoriesOfOthers(t *testing.T) {
 	}
 }
 
-// TestRootCreatesNothingForOthers runs only as root: other users cannot make a directory of another
-// user. It needs no user with that id.
-func TestRootCreatesNothingForOthers(t *testing.T) {
+// TestRootDoesNotCreateForOthers runs only as root: other users cannot make a directory of another
+// user. A user with that id need not exist.
+func TestRootDoesNotCreateForOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can change the owner of a directory")
 	}
@@ -203,8 +203,8 @@ func TestDraftOfADatabase(t *testing.T) {
 	wantError(t, err, "already contains petcat.db;", false)
 }
 
-// TestDraft: a draft has its name, in the place of another file, when it is kept. One that is
-// not kept leaves nothing.
+// TestDraft: a draft has its name, in the place of another file, when it is kept. One that is not kept
+// leaves no files.
 func TestDraft(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "directory")
 	must(t, Prepare(dir))

@@ -10,13 +10,13 @@ func Room(directory string) (free, size int64, err error) {
 	if err == nil {
 		err = windows.GetDiskFreeSpaceEx(path, &left, &all, nil)
 	}
-	return int64(left), int64(all), err //nolint:gosec // no disk has 2^63 bytes
+	return int64(left), int64(all), err //nolint:gosec // disks are smaller than 2^63 bytes
 }
 
-// syncDirectory does nothing: on Windows names are durable.
+// syncDirectory is a no-op: on Windows, names are durable.
 func syncDirectory(string) error { return nil }
 
-// Exposed returns nothing: on Windows, the mode of a file does not show who can use it.
+// Exposed is a no-op: on Windows, the mode of a file does not show who can use it.
 func (d *Dir) Exposed() []string { return nil }
 
 // ownerOf returns 0: on Windows a file has the rights of its directory, and there is no root.

@@ -35,7 +35,7 @@ type change struct {
 	data []byte
 }
 
-// renaming is an atomic change of names; nil removes a name.
+// renaming is an atomic name change; nil removes a name.
 type renaming map[string]*file
 
 func (f *file) isDir() bool { return f.names != nil }

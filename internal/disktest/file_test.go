@@ -64,7 +64,7 @@ func TestDataAfterPowerCut(t *testing.T) {
 	}
 }
 
-// TestNamesAfterPowerCut: a prefix of the unsynced changes of names survives.
+// TestNamesAfterPowerCut: a prefix of the unsynced name changes survives.
 func TestNamesAfterPowerCut(t *testing.T) {
 	seen := make(map[string]int)
 	for seed := range uint64(500) {

@@ -11,8 +11,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Mount mounts the disk at a directory until unmount is called. Unmount it before Restore, so
-// that the kernel caches nothing from before the power cut.
+// Mount mounts the disk at a directory until unmount is called. Unmount it before Restore, so that the
+// kernel's cache is empty after the power cut.
 func (d *Disk) Mount(dir string) (unmount func() error, err error) {
 	d.mu.Lock()
 	root := &node{disk: d, file: d.root}

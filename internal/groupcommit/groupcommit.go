@@ -1,6 +1,6 @@
 // Package groupcommit turns many concurrent writes into few transactions: a goroutine takes all
-// queued operations, commits them as one group, and answers their callers. So a disk that syncs
-// 8,000 times a second makes many times as many writes durable. There is no artificial delay:
+// queued operations, commits them as one group, and returns the result to their callers. So a disk that syncs
+// 8,000 times per second makes many times as many writes durable. There is no artificial delay:
 // a group consists of the operations that arrived during the previous commit.
 //
 // When the queue is full, it rejects operations immediately ([ErrFull]). If operations have
@@ -34,7 +34,7 @@ type Options[Op any] struct {
 	// the group.
 	Expired func(op Op, now clock.Reading) error
 	// Overtake, if not 0, is the time after which a second group may begin during a commit. It
-	// is for a commit that is a call to a distant server. Groups may then end in any order.
+	// is for a commit that is a call to a distant server. Groups may then finish in any order.
 	Overtake time.Duration
 	// Owner, if not nil, returns the owner of an operation, 0 if there is none. An owner may fill
 	// half of the queue.
@@ -43,7 +43,7 @@ type Options[Op any] struct {
 	// Observe, if not nil, is called with the size of each group and the duration of its commit,
 	// even if it failed.
 	Observe func(group int, d time.Duration)
-	// Line bounds the queue. Other writes may wait in it as well.
+	// Line bounds the queue. Other writes may also wait in it.
 	Line     *Line
 	MaxGroup int // 0: DefaultMaxGroup
 }
@@ -63,10 +63,10 @@ type Committer[Op any] struct {
 type waiter[Op any] struct {
 	op     Op
 	owner  uint64
-	result chan error // has room for the result, because the caller may have left
+	result chan error // buffered, because the caller may have stopped waiting
 }
 
-// New starts a Committer. Close ends it.
+// New starts a Committer. Close stops it.
 func New[Op any](o Options[Op]) *Committer[Op] {
 	o.MaxGroup = cmp.Or(o.MaxGroup, DefaultMaxGroup)
 	if o.Owner == nil {
@@ -97,7 +97,7 @@ var (
 // Submit waits until the operation's group is committed, and returns the error of the group or of
 // the committer.
 //
-// If the context ends, it returns [ErrAbandoned] with the cause. The operation stays in its group
+// If the context is canceled, it returns [ErrAbandoned] with the cause. The operation stays in its group
 // and may still be committed; only the commit function may use it from then on.
 func (c *Committer[Op]) Submit(ctx context.Context, op Op) error {
 	w := &waiter[Op]{op: op, owner: c.options.Owner(op), result: make(chan error, 1)}
@@ -170,7 +170,7 @@ func (c *Committer[Op]) take() (group []*waiter[Op]) {
 	return group
 }
 
-// expire answers the expired operations of a group, and returns the other ones.
+// expire fails the expired operations of a group, and returns the other ones.
 func (c *Committer[Op]) expire(group []*waiter[Op]) (timely []*waiter[Op]) {
 	if c.options.Expired == nil {
 		return group
@@ -200,7 +200,7 @@ func (c *Committer[Op]) commit(group []*waiter[Op]) error {
 	return err
 }
 
-// Close commits and answers the queued operations, rejects new ones, and ends the goroutines. It may
+// Close commits the queued operations, rejects new ones, and stops the goroutines. It may
 // be called twice.
 func (c *Committer[Op]) Close() {
 	c.mu.Lock()

@@ -107,7 +107,7 @@ func TestAbandonedOperation(t *testing.T) {
 		next := submit(t.Context(), c, 2)
 		select {
 		case err := <-next:
-			t.Fatalf("the next operation was answered before its commit: %v", err)
+			t.Fatalf("the next operation returned before its commit: %v", err)
 		default:
 		}
 		d.proceed <- nil

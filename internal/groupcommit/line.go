@@ -2,7 +2,7 @@ package groupcommit
 
 import "sync"
 
-// DefaultLine is the usual maximum length of a [Line]. At 40,000 writes a second these are the
+// DefaultLine is the usual maximum length of a [Line]. At 40,000 writes per second these are the
 // writes of a tenth of a second; more would wait too long.
 const DefaultLine = 4096
 

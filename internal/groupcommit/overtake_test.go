@@ -76,7 +76,7 @@ func TestOvertake(t *testing.T) {
 					t.Errorf("operation %d: %v", op, err)
 				}
 			default:
-				t.Errorf("operation %d was not answered", op)
+				t.Errorf("operation %d did not return", op)
 			}
 		}
 	})

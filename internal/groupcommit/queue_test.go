@@ -80,7 +80,7 @@ func TestOwnerFillsHalfOfQueue(t *testing.T) {
 	})
 }
 
-// TestExpired: expired operations are answered before their group is committed.
+// TestExpired: expired operations fail before their group is committed.
 func TestExpired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := errors.New("late")

@@ -9,7 +9,7 @@
 // in CSV, an apostrophe precedes such a cell, and such a part of a cell after a separator; reading
 // removes it.
 //
-// An import stores no state: the list of the service shows which rows exist. So it can be
+// An import does not store state: the list of the service shows which rows exist. So it can be
 // interrupted and run again at any time. Two concurrent imports of one file do not see each
 // other's rows.
 package importer
@@ -88,7 +88,7 @@ func (r Row) bad(code client.Code, message string) BadRow {
 	return BadRow{Line: r.Line, Code: code, Message: message}
 }
 
-// FormatError is the error for a file of which no row can be read.
+// FormatError is the error for an unreadable file.
 type FormatError struct{ Message string }
 
 func (e *FormatError) Error() string { return e.Message }
@@ -131,7 +131,7 @@ func Read(r io.Reader, format Format, raw bool) ([]Row, []BadRow, error) {
 	return f.rows, f.bad, nil
 }
 
-// saveAs is the remedy for files of spreadsheet programs.
+// saveAs is the remedy for spreadsheet files.
 const saveAs = `save it as "CSV UTF-8 (comma delimited)"`
 
 // checkEncoding returns an error for UTF-16, workbooks and gzip.
@@ -192,11 +192,11 @@ func eachPart(cell string, replace func(part string) string) string {
 	}
 }
 
-// Write writes a list in a format, and calls written after each category. raw adds no apostrophes
-// to CSV.
+// Write writes a list in a format, and calls written after each category. With raw, CSV is written
+// without apostrophes.
 func Write(w io.Writer, f Format, list iter.Seq2[client.Category, error], raw bool, written func()) error {
 	out := bufio.NewWriter(w)
-	table := csv.NewWriter(out) // has no other buffer
+	table := csv.NewWriter(out) // its only buffer
 	begin, end := map[Format]string{CSV: "id,name,description\n", JSON: "["}[f], map[Format]string{JSON: "\n]\n"}[f]
 	_, _ = out.WriteString(begin) // Flush has the same error
 	separator := ""

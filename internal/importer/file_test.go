@@ -16,7 +16,7 @@ import (
 	"github.com/petcat-api/petcat/internal/importer"
 )
 
-// TestRead: rows have the lines on which they begin. Bad rows are reported by line, and the others are read.
+// TestRead: rows have the lines on which they begin. Bad rows are reported by line, and the rest is read.
 func TestRead(t *testing.T) {
 	const (
 		bom   = "\ufeff"
@@ -360,7 +360,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestEveryFormulaIsGuarded: a spreadsheet with any list separator sees no cell of an export as a formula.
+// TestEveryFormulaIsGuarded: a spreadsheet with any list separator does not treat a cell of an export as
+// a formula.
 func TestEveryFormulaIsGuarded(t *testing.T) {
 	for text, want := range map[string]string{
 		"=1":          "'=1",

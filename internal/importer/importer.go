@@ -20,7 +20,7 @@ const (
 	// inFlight is the number of concurrent requests. The service commits them together; more
 	// would not be faster.
 	inFlight = 64
-	// grace is the time that requests in flight have if an import ends early.
+	// grace is the time for requests in flight if an import stops early.
 	grace = 2 * time.Second
 )
 
@@ -117,13 +117,13 @@ func Run(
 	keys := rand.Text() // each run has its own idempotency keys
 	var mu sync.Mutex
 	done := 0 // guarded by mu, like rejected
-	answered := func(row Row, err error) {
+	finished := func(row Row, err error) {
 		mu.Lock()
 		defer mu.Unlock()
-		e, isAnswer := errors.AsType[*client.Error](err)
+		e, isResponse := errors.AsType[*client.Error](err)
 		switch {
 		case err == nil:
-		case isAnswer && aboutTheRow(e, row.Update != 0):
+		case isResponse && aboutTheRow(e, row.Update != 0):
 			rejected = append(rejected, row.bad(e.Code, e.Message))
 		default:
 			stop(fmt.Errorf("line %d: %w", row.Line, err))
@@ -140,7 +140,7 @@ func Run(
 				if i >= len(rows) {
 					return
 				}
-				answered(rows[i], send(sending, rows[i], fmt.Sprintf("%s-%d", keys, i)))
+				finished(rows[i], send(sending, rows[i], fmt.Sprintf("%s-%d", keys, i)))
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func aboutTheRow(e *client.Error, update bool) bool {
 	}
 }
 
-// Finish estimates when an account has sent n more requests, by its quotas alone. laterDay is
+// Finish estimates when an account has sent n more requests, by its quotas only. laterDay is
 // true if today's quota is not enough.
 func Finish(n int64, windows []client.WindowUsage, now time.Time) (at time.Time, laterDay bool) {
 	length := map[string]time.Duration{"minute": time.Minute, "day": 24 * time.Hour}

@@ -61,12 +61,12 @@ func (s *service) imports(ctx context.Context, t *testing.T, text string) (creat
 	for _, row := range bad {
 		rejected = append(rejected, row.Line)
 	}
-	var answered atomic.Int64
+	var sent atomic.Int64
 	plan := importer.NewPlan(rows, s.list, importer.Mode{})
 	more, err := importer.Run(ctx, plan.Rows, func(ctx context.Context, row importer.Row, key string) error {
 		err := s.send(ctx, row, key)
 		if err == nil {
-			answered.Add(1)
+			sent.Add(1)
 		}
 		return err
 	})
@@ -74,7 +74,7 @@ func (s *service) imports(ctx context.Context, t *testing.T, text string) (creat
 		rejected = append(rejected, row.Line)
 	}
 	slices.Sort(rejected)
-	return int(answered.Load()), rejected, err
+	return int(sent.Load()), rejected, err
 }
 
 func (s *service) wantImport(t *testing.T, text string, created int, rejected ...int) {
@@ -113,7 +113,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportInterrupted ends an import in the middle, with responses lost or not; the next import
+// TestImportInterrupted stops an import in the middle, with responses lost or not; the next import
 // completes it.
 func TestImportInterrupted(t *testing.T) {
 	lost := fmt.Errorf("connection reset; %w", client.ErrOutcomeUnknown)
@@ -193,7 +193,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestRejectedRowsOfADryRun: what the service would reject is known without it.
+// TestRejectedRowsOfADryRun: rows that the service would reject are found without it.
 func TestRejectedRowsOfADryRun(t *testing.T) {
 	rows, _, err := importer.Read(strings.NewReader("name,description\n\"two\nlines\",\ngood,\nbad,x\x01y\n"), importer.CSV, false)
 	if err != nil {

@@ -4,6 +4,6 @@
 //
 // A test that kills, suspends or configures a server starts a private one with [New], from the
 // installed programs or those in the folder PETCAT_TEST_POSTGRES. If the test runs as root, the
-// server runs as the user postgres or nobody, because PostgreSQL refuses to run as root. The
+// server runs as the user postgres or nobody, because PostgreSQL does not run as root. The
 // server is removed when the test ends.
 package pgtest

@@ -123,7 +123,7 @@ func (p *Pooler) serve(client net.Conn) error {
 	}
 }
 
-// greet answers a client's startup messages; ok is false if the client sends no queries. Like
+// greet responds to a client's startup messages; ok is false if the client does not send queries. Like
 // real poolers, it reports a made-up process number.
 func greet(client net.Conn) (ok bool, err error) {
 	for {

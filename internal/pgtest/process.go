@@ -21,8 +21,8 @@ func startProcess(cmd *exec.Cmd) (*process, error) {
 	p := &process{exited: make(chan struct{})}
 	go func() {
 		defer close(p.exited)
-		// The kernel sends the signal when the thread that started the process ends, so the
-		// thread must live as long as the process.
+		// The kernel sends the signal when the thread that started the process exits, so the thread must
+		// live as long as the process.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		dieWithParent(cmd)
