@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Revision numbers the writes to a store in commit order, from 1. A reader that has seen
-// everything up to R and then reads everything after R misses nothing.
+// Revision numbers the writes to a store in commit order, from 1. A reader that has seen everything up to
+// R and then reads everything after R does not miss a change.
 type Revision int64
 
 // KeyAccess is the state of a key that a server needs.

@@ -28,7 +28,7 @@ type Account struct {
 	Plan    Plan
 	Quota   Quota
 	Storage Storage // the most that it may store
-	// ExternalID is the operator's own number of the customer, or "".
+	// ExternalID is the operator's own identifier of the customer, or "".
 	ExternalID ExternalID
 	CreatedAt  time.Time
 	// ClosedAt is zero while the account is open. Closing is permanent, and revokes all
@@ -74,7 +74,7 @@ func ParseAccountName(s string) (AccountName, error) {
 	return AccountName(s), nil
 }
 
-// ExternalID is the operator's own number of a customer, such as one of a billing system. Only
+// ExternalID is the operator's own identifier of a customer, for example in a billing system. Only
 // [ParseExternalID] makes one.
 type ExternalID string
 
@@ -144,12 +144,12 @@ type AccountEdit struct {
 	ExternalID *ExternalID
 }
 
-// PlanEdit changes an account's subscription. What is nil stays as it is, but another plan begins
-// with its own numbers.
+// PlanEdit changes an account's subscription. Fields that are nil keep their value, but a different plan
+// starts with its own numbers.
 type PlanEdit struct {
 	Plan              *Plan
 	PerMinute, PerDay *int64
-	// MaxCategories and MaxBytes are those of [Storage].
+	// MaxCategories and MaxBytes are the fields of [Storage].
 	MaxCategories, MaxBytes *int64
 }
 
@@ -229,8 +229,8 @@ type AccountStore interface {
 	// request. It is idempotent.
 	CloseAccount(ctx context.Context, by Author, id AccountID) (Result[Account], error)
 	// PurgeAccount deletes the categories, pets and orders of an account, which may be closed, in
-	// many short changes. It has one audit entry, from its beginning. After an error, repeat it to
-	// delete the rest; with the same idempotency key, the result is that of the first call.
+	// many short changes. It has one audit entry, from its beginning. After an error, repeat it to delete
+	// the rest; with the same idempotency key, it returns the first call's result.
 	PurgeAccount(ctx context.Context, by Author, id AccountID) (Result[Purge], error)
 	// AccountPage returns a page of accounts. As in all lists, a page with fewer entries than
 	// the limit is the last one.

@@ -88,7 +88,7 @@ func TestAuditCheck(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		alter func(entries) entries
-		want  string // the begin of the sentence
+		want  string // the start of the sentence
 	}{
 		{"unchanged", func(log entries) entries { return log }, ""},
 		{"time", func(log entries) entries { log[4].At = log[4].At.Add(time.Millisecond); return log }, altered},

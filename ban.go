@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Ban rejects all requests of a key for a time, because of too many early retries.
+// Ban rejects all requests of a key until it ends, because of too many early retries.
 type Ban struct {
 	Key     KeyID
 	Account AccountID
@@ -67,7 +67,7 @@ func (b Ban) Lift(by Actor, now time.Time) (Ban, error) {
 }
 
 // banLadder has the durations by level. The last one is 6 h because common HTTP clients cap
-// Retry-After there: they would retry during a longer ban, through no fault of their callers.
+// Retry-After there: they would retry during a longer ban, which is not their users' fault.
 var banLadder = [...]time.Duration{ //nolint:gochecknoglobals // a constant table
 	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour,
 }
@@ -103,13 +103,13 @@ func BanDuration(level int) time.Duration {
 	return banLadder[min(max(level, 1), MaxBanLevel)-1]
 }
 
-// BanMode is the effect of bans.
+// BanMode determines the effect of bans.
 type BanMode string
 
-// The modes of bans.
+// The ban modes.
 const (
 	EnforceBans BanMode = "enforce"
-	ShadowBans  BanMode = "shadow" // bans are counted and reported, but reject no request
+	ShadowBans  BanMode = "shadow" // bans are counted and reported, but do not reject requests
 	BansOff     BanMode = "off"
 )
 
@@ -134,10 +134,9 @@ type BanQuery struct {
 // BanStore keeps bans: the last one of each key, for [BanRetention]. Every change commits together
 // with its audit entry, and reaches the servers as an [AccessChange].
 type BanStore interface {
-	// SaveBan replaces the last ban of a key. It does nothing if the last ban started at the
-	// same time or later, so a caller that does not know whether its ban was saved can save
-	// it again, even if the ban has been lifted. It returns an [Error] with [CodeNotFound] if
-	// there is no such key.
+	// SaveBan replaces the last ban of a key. It keeps a last ban that started at the same time or later,
+	// so a caller that does not know whether its ban was saved can save it again, even if the ban has
+	// been lifted. It returns an [Error] with [CodeNotFound] if the key does not exist.
 	SaveBan(ctx context.Context, b Ban) error
 	// LiftBan ends a ban early. It returns an [Error] with [CodeNotFound] if the key has no
 	// active ban.

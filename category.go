@@ -30,9 +30,9 @@ const (
 	MaxCategoryDescription = 10_000
 )
 
-// ParseNewCategory validates a category to be created; nil means that the caller did not send
-// the field. It returns an [Error] with [CodeMissingField] or [CodeInvalidField]. The texts
-// are kept as sent, neither trimmed nor normalised, and names need not be unique.
+// ParseNewCategory validates a category to be created; nil means that the client did not send the field.
+// It returns an [Error] with [CodeMissingField] or [CodeInvalidField]. The texts are kept as sent,
+// neither trimmed nor normalised, and names need not be unique.
 func ParseNewCategory(name, description *string) (NewCategory, error) {
 	if name == nil {
 		return NewCategory{}, missing("name")
@@ -76,7 +76,7 @@ func (n NewCategory) Fingerprint() [sha256.Size]byte {
 	return fingerprint(OpCreateCategory, n.name+*n.description, int64(len(n.name)), 1)
 }
 
-// CategoryPatch is a validated merge patch of a category. The zero value changes nothing.
+// CategoryPatch is a validated merge patch of a category. The zero value is an empty patch.
 type CategoryPatch struct {
 	name              *string
 	description       *string
@@ -115,10 +115,10 @@ func (c Category) Equal(other Category) bool {
 type CreateCategory struct {
 	Account AccountID
 	New     NewCategory
-	// IdempotencyKey is "" if the caller sent none.
+	// IdempotencyKey is "" if the client did not send one.
 	IdempotencyKey IdempotencyKey
-	// Rejected, if not nil, is the error for a new category. A replay of an earlier create
-	// succeeds all the same.
+	// Rejected, if not nil, is the error for a new category. A replay of an earlier create still
+	// succeeds.
 	Rejected *Error
 	// By is the operator who sent the request; then Account is 0. It is "" for a request of
 	// an account. Only changes by operators are in the audit log.
@@ -140,7 +140,7 @@ type UpdateCategory struct {
 	ID      CategoryID
 	Account AccountID // the account, which must be the creator; 0 for an operator, who may change all
 	Patch   CategoryPatch
-	// Expected is the required category before the change; nil for no condition.
+	// Expected is the required category before the change; nil: unconditional.
 	Expected *Category
 	By       Actor   // as in [CreateCategory]
 	Limit    Storage // as in [CreateCategory]
@@ -178,11 +178,11 @@ type RevisedCategory struct {
 	Category
 	Revision Revision
 	Account  AccountID // the creator; 0: an operator
-	// Deleted is true if the category was deleted in this revision; then it has no texts.
+	// Deleted is true if the category was deleted in this revision; then its texts are empty.
 	Deleted bool
 }
 
-// DeletionRetention is how long a store keeps the deletion of a category for readers of changes. Its
+// DeletionRetention is how long a store keeps a category's deletion for readers of the change feed. Its
 // id is never used again.
 const DeletionRetention = 30 * 24 * time.Hour
 
@@ -237,7 +237,7 @@ type CategoryStore interface {
 // CategoryFeed reports the changes that other servers made in a shared store.
 type CategoryFeed interface {
 	// CategoriesSince calls fn for every category that changed after a revision, by
-	// ascending revision, and stops at the first error that fn returns. If nothing changed,
-	// it costs one small query.
+	// ascending revision, and stops at the first error that fn returns. Without a change, it costs one
+	// small query.
 	CategoriesSince(ctx context.Context, after Revision, fn func(RevisedCategory) error) error
 }

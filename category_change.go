@@ -2,9 +2,9 @@ package petcat
 
 // ChangePosition is the position of a reader in the changes of all categories.
 type ChangePosition struct {
-	// After is the last revision that the reader has; 0 if it has nothing.
+	// After is the last revision that the reader has; 0 for a new reader.
 	After Revision
-	// Begun is the newest revision when the reader had nothing. It needs no deletion up to it.
+	// Begun is the newest revision when the reader started. It does not need deletions up to that revision.
 	Begun Revision
 }
 
@@ -12,7 +12,7 @@ type ChangePosition struct {
 type ChangeQuery struct {
 	ChangePosition
 
-	// Listed is the revision of a list that the caller has. The changes up to it come without
+	// Listed is the revision of the client's list. The changes up to it come without
 	// the texts of their categories.
 	Listed Revision
 	Limit  int
@@ -29,7 +29,7 @@ func (p ChangePosition) CheckKept(newest, removed Revision) error {
 	return nil
 }
 
-// CursorExpired returns the error for a reader of changes that must begin again.
+// CursorExpired returns the error for a reader that must restart from the list.
 func CursorExpired() *Error {
 	return Errorf(CodeCursorExpired,
 		"the cursor is too old, or belongs to other data; drop your copy and read all changes, without after")

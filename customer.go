@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits of what a customer changes. Operators have none.
+// Limits of a customer's changes. Operators have none.
 const (
 	// MaxCustomerKeys is the maximum number of keys of an account, if its customer creates one. Keys
 	// that are revoked, or expired more than a day ago, do not count. Keys that were created in the

@@ -1,6 +1,6 @@
 package petcat
 
-// Environment is what a deployment is for. A deployment belongs to one environment, and so
+// Environment is the purpose of a deployment. A deployment belongs to one environment, and so
 // do its keys: a key of one environment is unknown in the other.
 type Environment string
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Code identifies a kind of failure for programs. Codes are snake_case, part of the contract,
-// and never renamed; callers must expect new ones.
+// Code identifies a kind of failure for programs. Codes are snake_case, part of the contract, and never
+// renamed; clients must expect new ones.
 type Code string
 
 // The codes of the API, grouped by HTTP status.
@@ -28,7 +28,7 @@ const (
 	// 403, 404, 405, 408
 	CodeForbidden           Code = "forbidden"             // the key is valid, but may not do this
 	CodeAddressNotAllowed   Code = "address_not_allowed"   // the key works in other networks
-	CodeStorageLimitReached Code = "storage_limit_reached" // the account or the service has no room
+	CodeStorageLimitReached Code = "storage_limit_reached" // the account or the service is full
 	CodeNotFound            Code = "not_found"
 	CodeMethodNotAllowed    Code = "method_not_allowed"
 	CodeRequestTimeout      Code = "request_timeout" // the body did not arrive in time
@@ -57,7 +57,7 @@ const (
 	CodeServiceUnavailable Code = "service_unavailable"
 )
 
-// The codes of the management API that the API does not have.
+// The codes of the management API that the public API does not use.
 const (
 	// 401
 	CodeMissingToken Code = "missing_token"
@@ -66,7 +66,7 @@ const (
 	CodeRevokedToken Code = "revoked_token"
 )
 
-// Error is a failure whose Code, Message and Field a caller may see. Its cause, if any, is only
+// Error is a failure whose Code, Message and Field a client may see. Its cause, if any, is only
 // for the log.
 type Error struct {
 	Code    Code
@@ -78,7 +78,7 @@ type Error struct {
 	cause      error
 }
 
-// RetrySeconds returns RetryAfter in whole seconds, rounded up, as the header Retry-After has it.
+// RetrySeconds returns RetryAfter in whole seconds, rounded up, as in the Retry-After header.
 func (e *Error) RetrySeconds() int64 { return int64((e.RetryAfter + time.Second - 1) / time.Second) }
 
 // Errorf returns an Error. Its message must name the field and the remedy.
@@ -115,8 +115,7 @@ func (e *Error) WithCause(cause error) *Error {
 	return &c
 }
 
-// Error returns the text for the log. Because it may contain the cause, send Message to callers
-// instead.
+// Error returns the text for the log. Because it may contain the cause, send Message to clients instead.
 func (e *Error) Error() string {
 	if e.cause == nil {
 		return fmt.Sprintf("%s: %s", e.Code, e.Message)
@@ -127,8 +126,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Public returns the error that a caller may see: the Error in the chain of err or, if there is
-// none, an internal error with a fixed text, so that nothing leaks.
+// Public returns the error that a client may see: the Error in the chain of err or, if there is none, an
+// internal error with a fixed text, which does not leak the cause.
 func Public(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -149,14 +148,14 @@ func CodeOf(err error) Code {
 	return Public(err).Code
 }
 
-// ErrOutcomeUnknown is in the chain of an error if the change may have been made all the same.
+// ErrOutcomeUnknown is in the chain of an error if the change may have been made anyway.
 // A retry may make it twice.
 var ErrOutcomeUnknown = errors.New("the outcome is unknown")
 
 // UnusableError reports that petcat cannot use a setting, or a directory, file, address or database
 // that it was given.
 type UnusableError struct {
-	// Message is a sentence for operators that names the problem and the remedy. It contains no
+	// Message is a sentence for operators that states the problem and the remedy. It does not contain a
 	// password.
 	Message string
 	// Temporary is true if a later retry may succeed.

@@ -8,7 +8,7 @@ import (
 )
 
 // EventID numbers the events of a deployment in commit order: from 1, never reused. A reader that has
-// seen everything up to an id and then reads what is after it misses nothing.
+// seen every event up to an id and then reads the events after it does not miss one.
 type EventID int64
 
 // ParseEventID parses the id of an event, or 0, which is before all. It returns an [Error] with
@@ -24,19 +24,19 @@ func ParseEventID(s string) (EventID, error) {
 // EventType is the kind of an event. Types are never renamed; readers must expect new ones.
 type EventType string
 
-// The types of events.
+// The event types.
 const (
 	EventQuotaWarning      EventType = "quota.warning"   // 80% or 95% of a daily quota is used
 	EventQuotaExhausted    EventType = "quota.exhausted" // a daily quota is used up
 	EventKeyExpiring       EventType = "key.expiring"    // 14, 3 and 1 days before
 	EventKeyCreated        EventType = "key.created"
 	EventKeyRevoked        EventType = "key.revoked"
-	EventKeyLeaked         EventType = "key.leaked" // somebody reported its secret, and it is disabled
+	EventKeyLeaked         EventType = "key.leaked" // its secret was reported, and it is disabled
 	EventKeyBanned         EventType = "key.banned"
 	EventPlanRequested     EventType = "plan.requested"
 	EventPlanChanged       EventType = "plan.changed"
 	EventBackupFailed      EventType = "backup.failed"
-	EventCategoriesChanged EventType = "categories.changed" // at most once a minute
+	EventCategoriesChanged EventType = "categories.changed" // at most once per minute
 	// EventWebhookTest is only delivered to the webhook that an operator tests.
 	EventWebhookTest EventType = "webhook.test"
 )
@@ -58,7 +58,7 @@ func EventTypes() []EventType {
 	}
 }
 
-// ParseEventType returns an [Error] with [CodeInvalidField] for a type that no webhook can select.
+// ParseEventType returns an [Error] with [CodeInvalidField] for a type that webhooks cannot select.
 func ParseEventType(s string) (EventType, error) {
 	if !slices.Contains(EventTypes(), EventType(s)) {
 		return "", Errorf(CodeInvalidField, "types must be among %s (got %.64q)", eventTypeNames(), s).In("types")
@@ -78,7 +78,7 @@ func eventTypeNames() string {
 // EventRetention is the time for which events are kept.
 const EventRetention = 30 * 24 * time.Hour
 
-// Event is something that operators' programs are told.
+// Event is a notification for operators' programs.
 type Event struct {
 	ID   EventID
 	Type EventType
@@ -94,7 +94,7 @@ type EventQuery struct {
 	Limit int     // from 1 to [MaxPage]
 }
 
-// QuotaMark is a share of its daily quota that an account has used, of which operators are told.
+// QuotaMark is a used share of an account's daily quota at which operators are notified.
 type QuotaMark struct {
 	Account AccountID
 	Day     int64 // index
@@ -114,14 +114,14 @@ func PassedMark(used, limit int64) int64 {
 	return 0
 }
 
-// KeyWarnings returns the times before the expiry of a key at which operators are told, the last one
+// KeyWarnings returns the times before a key's expiry at which operators are notified, the last one
 // first.
 func KeyWarnings() []time.Duration {
 	const day = 24 * time.Hour
 	return []time.Duration{day, 3 * day, 14 * day}
 }
 
-// EventStore keeps events. Those of a change are written in its transaction. The methods that note
+// EventStore keeps events. A change's events are written in its transaction. The methods that note
 // something may be called repeatedly and on several nodes: each event is written once.
 type EventStore interface {
 	// Events returns a page of events. It returns an [Error] with [CodeCursorExpired] for a reader that has
@@ -135,7 +135,7 @@ type EventStore interface {
 	// [KeyWarnings].
 	NoteExpiringKeys(ctx context.Context) error
 	// NoteCategoryChanges writes [EventCategoriesChanged] if categories changed since the last one, which
-	// is older than a minute. cursor returns the cursor of a reader of changes who has a revision.
+	// is older than a minute. cursor returns the change feed's cursor after a revision.
 	NoteCategoryChanges(ctx context.Context, cursor func(Revision) string) error
 	// NoteFailedBackup writes [EventBackupFailed] for a machine.
 	NoteFailedBackup(ctx context.Context, host string) error

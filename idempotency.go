@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// IdempotencyKey is the name that a caller gives a request, so that a retry has no second
-// effect. It is unique within an account.
+// IdempotencyKey is a client's name for a request, so that a retry does not repeat its effect. It is
+// unique within an account.
 type IdempotencyKey string
 
 // IdempotencyRetention is the time for which keys are kept.

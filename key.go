@@ -37,7 +37,7 @@ type Key struct {
 	ExpiresAt  time.Time // zero: never
 	DisabledAt time.Time // zero: enabled
 	RevokedAt  time.Time // zero: not revoked
-	LeakedAt   time.Time // when somebody else reported its secret, the last time; zero: never
+	LeakedAt   time.Time // when its secret was last reported as leaked; zero: never
 	Successor  KeyID     // the key that replaced it in a rotation, or 0
 	UsedAt     time.Time // the last use, in whole seconds; zero: never
 }
@@ -67,8 +67,8 @@ func (k Key) State(now time.Time) KeyState {
 	}
 }
 
-// Err returns the error for a caller with a key in this state, nil for an active one. Only a
-// caller that sent the whole secret may see it.
+// Err returns the error for a client with a key in this state, nil for an active one. Only a client that
+// sent the whole secret may see it.
 func (s KeyState) Err() error {
 	switch s {
 	case KeyRevoked:
@@ -106,8 +106,8 @@ func checkKeyLabel(text string) error {
 	return label.check(text)
 }
 
-// MinLife is how far an expiry must be in the future. A shorter life is a mistake: nobody could use the
-// credential.
+// MinLife is how far an expiry must be in the future. A shorter life is a mistake: the credential could
+// not be used.
 const MinLife = time.Minute
 
 // CheckExpiry returns an [Error] with [CodeInvalidField] unless an expiry is zero or at least [MinLife]
@@ -176,11 +176,11 @@ type KeyQuery struct {
 // reaches the servers as an [AccessChange]. After [MaxCustomerChanges], a customer's changes return an
 // [Error] with [CodeTooManyChanges]; it can only revoke keys.
 type KeyStore interface {
-	// CreateKey returns an [Error] with [CodeNotFound] if there is no such account, and with
+	// CreateKey returns an [Error] with [CodeNotFound] if the account does not exist, and with
 	// [CodeConflict] if it is closed; with [CodeInvalidField] if its customer already has
 	// [MaxCustomerKeys], or if the key would have expired.
 	CreateKey(ctx context.Context, by Author, k NewKey) (Result[Key], error)
-	// FindKey returns an [Error] with [CodeNotFound] if there is no such key.
+	// FindKey returns an [Error] with [CodeNotFound] if the key does not exist.
 	FindKey(ctx context.Context, id KeyID) (Key, error)
 	// FindKeys returns the keys with these hashes, in their order. Unknown hashes are skipped.
 	FindKeys(ctx context.Context, hashes []KeyHash) ([]Key, error)

@@ -2,15 +2,15 @@ package petcat
 
 import "time"
 
-// KeyAction is a change of a key's state.
+// KeyAction is a change to a key's state.
 type KeyAction string
 
-// The changes of a key's state.
+// The key actions.
 const (
 	DisableKey KeyAction = "disable"
 	EnableKey  KeyAction = "enable"
 	RevokeKey  KeyAction = "revoke"
-	// ReportLeakedKey disables a key whose secret somebody found and reported.
+	// ReportLeakedKey disables a key whose secret was found and reported.
 	ReportLeakedKey KeyAction = "report_leaked"
 )
 
@@ -50,7 +50,7 @@ type KeyEdit struct {
 	networks  *Networks
 }
 
-// ParseKeyEdit validates a label as [KeyGenerator.NewKey] does. What is nil stays unchanged.
+// ParseKeyEdit validates a label as [KeyGenerator.NewKey] does. Fields that are nil stay unchanged.
 func ParseKeyEdit(label *string, expiresAt *time.Time, networks *Networks) (KeyEdit, error) {
 	if label != nil {
 		if err := checkKeyLabel(*label); err != nil {

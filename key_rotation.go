@@ -8,7 +8,7 @@ const (
 	// MinOwnOverlap is the minimum of a rotation by a program with the key itself: it must be able to
 	// rotate again if the response is lost.
 	MinOwnOverlap = 5 * time.Minute
-	// DefaultOverlap is the overlap of a request that names none.
+	// DefaultOverlap is the overlap if a request does not set one.
 	DefaultOverlap = 24 * time.Hour
 	// RotationPause is the time after a rotation in which a program cannot rotate the key again. Within it
 	// the store learns that another program uses the successor, which is recorded up to a second late.

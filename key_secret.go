@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// KeyHash is the SHA-256 of a key's whole secret. A secret has 190 random bits, so the hash
-// needs no salt.
+// KeyHash is the SHA-256 of a key's whole secret. A secret has 190 random bits, so the hash does not need
+// a salt.
 type KeyHash [sha256.Size]byte
 
-// The format of the secrets of keys and of operators' tokens: a prefix, 32 random base62 characters,
+// The format of key and operator token secrets: a prefix, 32 random base62 characters,
 // and a checksum, so that scanners and servers detect typos without a lookup. Example:
 // pck_live_ + 32 + 6 characters. A hint is the last 4 of the random characters.
 const (
@@ -46,7 +46,7 @@ func GenerateKey(env Environment, random io.Reader) (GeneratedKey, error) {
 	return GeneratedKey{Secret: NewSecret(text), Hash: sha256.Sum256([]byte(text)), Hint: hint}, nil
 }
 
-// generateSecret makes a secret with a prefix, and returns its hint as well.
+// generateSecret makes a secret with a prefix, and also returns its hint.
 func generateSecret(prefix string, random io.Reader) (secret, hint string, err error) {
 	text := []byte(prefix)
 	for range secretRandomLength {
@@ -108,12 +108,12 @@ func ParseKey(env Environment, credential string) (KeyHash, error) {
 // isBase62 reports whether a text has only letters and digits.
 func isBase62(text string) bool { return strings.Trim(text, base62) == "" }
 
-// secretForm matches keys of any environment, and tokens of operators.
+// secretForm matches keys of any environment, and operator tokens.
 var secretForm = regexp.MustCompile(fmt.Sprintf("(pck_(live|test)|pct)_[0-9A-Za-z]{%d}",
 	secretRandomLength+secretChecksumLength))
 
-// SecretsIn returns the distinct substrings that look like keys, of any environment, or like tokens
-// of operators, in the order of the text. [ParseKey] and [ParseOperatorToken] check their checksums.
+// SecretsIn returns the distinct substrings that look like keys, of any environment, or like operator
+// tokens, in the order of the text. [ParseKey] and [ParseOperatorToken] check their checksums.
 func SecretsIn(text string) (secrets []Secret) {
 	seen := map[string]bool{}
 	for _, secret := range secretForm.FindAllString(text, -1) {
@@ -134,8 +134,8 @@ type LeakedSecrets struct {
 	Rejected *Error
 }
 
-// FindLeaked returns the hashes of the keys of an environment, and of the tokens of operators, that a
-// text contains.
+// FindLeaked returns the hashes of an environment's keys, and of the operator tokens, that a text
+// contains.
 func FindLeaked(env Environment, text string) (found LeakedSecrets) {
 	for _, secret := range SecretsIn(text) {
 		if strings.HasPrefix(secret.Reveal(), operatorTokenPrefix) {

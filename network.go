@@ -7,7 +7,7 @@ import (
 )
 
 // ParseNetwork parses a network in CIDR notation, such as 192.0.2.0/24, or an address, which is a network
-// of its own. It returns an [Error] with [CodeInvalidField].
+// of one. It returns an [Error] with [CodeInvalidField].
 func ParseNetwork(s string) (netip.Prefix, error) {
 	if address, err := netip.ParseAddr(s); err == nil && address.Zone() == "" {
 		address = address.Unmap()

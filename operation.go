@@ -12,7 +12,7 @@ const (
 	Experimental Stability = "experimental" // no notice
 )
 
-// OperationID names an operation as the OpenAPI document does.
+// OperationID is the operationId in the OpenAPI document.
 type OperationID string
 
 // The operations.
@@ -43,17 +43,17 @@ type Operation struct {
 	Path         string // below the base address, such as /categories; its last segment may be a parameter
 	Stability    Stability
 	Query        []string  // its query parameters; others are ignored
-	Free         bool      // its requests are not charged, and banned keys are answered
+	Free         bool      // its requests are not charged, and banned keys may call it
 	Own          bool      // it concerns only the key that is used, so read-only keys may use it
 	DeprecatedAt time.Time // zero: not deprecated
-	SunsetAt     time.Time // zero: no end planned; else 00:00 UTC of a day, at least the notice after DeprecatedAt
+	SunsetAt     time.Time // zero: not planned; else 00:00 UTC of a day, at least the notice after DeprecatedAt
 }
 
 // Deprecated reports whether the operation is announced as deprecated, even if
 // DeprecatedAt is in the future.
 func (o Operation) Deprecated() bool { return !o.DeprecatedAt.IsZero() }
 
-// Sunset reports whether the operation has ended at now.
+// Sunset reports whether the operation's sunset has passed at now.
 func (o Operation) Sunset(now time.Time) bool {
 	return !o.SunsetAt.IsZero() && !now.Before(o.SunsetAt)
 }

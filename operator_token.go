@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// OperatorTokenID identifies a token of the management API: from 1, never reused.
+// OperatorTokenID identifies an operator token: from 1, never reused.
 type OperatorTokenID int64
 
-// OperatorToken is a bearer credential of the management API. It has its own name, and belongs
-// to no operator.
+// OperatorToken is a bearer credential of the management API. It has its own name, and does not belong to
+// an operator.
 type OperatorToken struct {
 	ID        OperatorTokenID
 	Name      OperatorName
@@ -23,7 +23,7 @@ type OperatorToken struct {
 	UsedAt    time.Time // of the last recorded request; zero: never used
 }
 
-// NewToken is a token of the management API to be created.
+// NewToken is an operator token to be created.
 type NewToken struct {
 	Name      OperatorName
 	Role      Role
@@ -52,16 +52,14 @@ func (t OperatorToken) Stale(now time.Time) bool { return !now.Before(t.UsedAt.A
 // operatorTokenPrefix is the prefix of all secrets of tokens, by which scanners find them.
 const operatorTokenPrefix = "pct_"
 
-// GeneratedOperatorToken is the secret of a new token of the management API, with the hash and the
-// hint to store.
+// GeneratedOperatorToken is a new operator token's secret, with the hash and the hint to store.
 type GeneratedOperatorToken struct {
 	Secret Secret
 	Hash   TokenHash
 	Hint   string
 }
 
-// GenerateOperatorToken makes the secret of a token of the management API, which has the format of
-// the secrets of keys.
+// GenerateOperatorToken makes an operator token's secret, which has the format of a key.
 func GenerateOperatorToken(random io.Reader) (GeneratedOperatorToken, error) {
 	text, hint, err := generateSecret(operatorTokenPrefix, random)
 	if err != nil {
@@ -70,7 +68,7 @@ func GenerateOperatorToken(random io.Reader) (GeneratedOperatorToken, error) {
 	return GeneratedOperatorToken{Secret: NewSecret(text), Hash: sha256.Sum256([]byte(text)), Hint: hint}, nil
 }
 
-// ParseOperatorToken returns the hash by which to look up a token of the management API. If the
+// ParseOperatorToken returns the hash by which to look up an operator token. If the
 // text cannot be a token, it returns an [Error] with [CodeInvalidToken], which never repeats
 // the text.
 func ParseOperatorToken(s string) (TokenHash, error) {
@@ -80,7 +78,7 @@ func ParseOperatorToken(s string) (TokenHash, error) {
 	return sha256.Sum256([]byte(s)), nil
 }
 
-// ErrTokenInvalid returns the error for an unknown token of the management API.
+// ErrTokenInvalid returns the error for an unknown operator token.
 func ErrTokenInvalid() *Error {
 	return Errorf(CodeInvalidToken,
 		"the token is not valid; send the whole token, as it was shown when it was created")
@@ -111,6 +109,6 @@ type OperatorTokenStore interface {
 	// TouchToken records that a token was used now.
 	TouchToken(ctx context.Context, id OperatorTokenID) error
 	// RevokeToken permanently revokes the token with a name. It returns an [Error] with
-	// [CodeNotFound] if there is no such token, or if it is already revoked.
+	// [CodeNotFound] if the token does not exist, or is already revoked.
 	RevokeToken(ctx context.Context, by Author, name OperatorName) (Result[OperatorToken], error)
 }

@@ -24,7 +24,7 @@ type NewOrder struct {
 	quantity int64
 }
 
-// ParseNewOrder validates an order; nil means that the caller did not send the field. It
+// ParseNewOrder validates an order; nil means that the client did not send the field. It
 // returns an [Error] with [CodeMissingField] or [CodeInvalidField]. Only the store knows whether
 // the pet exists.
 func ParseNewOrder(pet *PetID, quantity *int64) (NewOrder, error) {
@@ -57,9 +57,9 @@ func (n NewOrder) Fingerprint() [sha256.Size]byte {
 type CreateOrder struct {
 	Account AccountID
 	New     NewOrder
-	// IdempotencyKey is "" if the caller sent none.
+	// IdempotencyKey is "" if the client did not send one.
 	IdempotencyKey IdempotencyKey
-	// Limit is the most that the account may store; zero for no limit.
+	// Limit is the maximum that the account may store; zero: unlimited.
 	Limit Storage
 }
 

@@ -24,7 +24,7 @@ type NewPet struct {
 // MaxPetName is the maximum length of a name, in characters (Unicode code points).
 const MaxPetName = MaxCategoryName
 
-// ParseNewPet validates a pet to be created; nil means that the caller did not send the field.
+// ParseNewPet validates a pet to be created; nil means that the client did not send the field.
 // It returns an [Error] with [CodeMissingField] or [CodeInvalidField]. The rules for names are
 // the same as for categories. Only the store knows whether the category exists.
 func ParseNewPet(name *string, category *CategoryID) (NewPet, error) {
@@ -58,9 +58,9 @@ func (n NewPet) Fingerprint() [sha256.Size]byte {
 type CreatePet struct {
 	Account AccountID
 	New     NewPet
-	// IdempotencyKey is "" if the caller sent none.
+	// IdempotencyKey is "" if the client did not send one.
 	IdempotencyKey IdempotencyKey
-	// Limit is the most that the account may store; zero for no limit.
+	// Limit is the maximum that the account may store; zero: unlimited.
 	Limit Storage
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Plan is a level of service.
+// Plan is a service level.
 type Plan string
 
 // The plans.

@@ -50,14 +50,14 @@ func (w Window) Index(unix int64) int64 {
 	return n
 }
 
-// Reset returns the Unix second at which the window with an index ends.
+// Reset returns the Unix second at which the window with an index resets.
 func (w Window) Reset(index int64) int64 { return (index + 1) * w.Seconds() }
 
 // QuotaCharge is a charge for one request of an account.
 type QuotaCharge struct {
 	Account AccountID
 	Quota   Quota
-	// Peek: charge nothing, and only return the usage. The result is never Allowed.
+	// Peek: only return the usage, without a charge. The result is never Allowed.
 	Peek bool
 }
 
@@ -72,7 +72,7 @@ type QuotaCount struct {
 }
 
 // ErrAccountHeld is the error for an account that another call, or another session of the database,
-// locked for too long. Nothing was charged.
+// locked for too long. The requests were not charged.
 var ErrAccountHeld = errors.New("nothing was charged, because of a lock")
 
 // QuotaStore counts the requests of all nodes.

@@ -6,9 +6,8 @@ import "fmt"
 // by accident: however it is printed or encoded, it shows [redacted]. Reveal is
 // the only way to the text, so that every disclosure can be found by name.
 type Secret struct {
-	// A pointer, because package fmt calls no methods on what it finds in an
-	// unexported field of another type, and prints the bare memory instead: of a
-	// pointer that is an address. Nil: no text.
+	// A pointer, because package fmt does not call methods on unexported fields of another type, and
+	// prints the bare memory instead, which for a pointer is an address. Nil: no text.
 	text *string
 }
 

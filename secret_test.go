@@ -27,7 +27,7 @@ func newHolder() holder {
 	return holder{Shown: s, hidden: s, deep: map[string][]petcat.Secret{"k": {s}}}
 }
 
-func TestSecretShowsNothing(t *testing.T) {
+func TestSecretIsHidden(t *testing.T) {
 	s, h := petcat.NewSecret(planted), newHolder()
 	values := map[string]any{
 		"secret": s, "pointer": &s, "slice": []petcat.Secret{s}, "map": map[string]petcat.Secret{"k": s},

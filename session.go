@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Lifetimes of links and sessions.
+// Link and session lifetimes.
 const (
 	// LinkLife is long enough to carry a link to a browser, and too short for it to be found
 	// later in a terminal's history.
 	LinkLife = 15 * time.Minute
-	// SessionIdle is how long an operator's session lasts without use: it ends overnight.
+	// SessionIdle is how long an operator's session lasts without use: it expires overnight.
 	SessionIdle = 12 * time.Hour
 	// SessionLife is the maximum lifetime of an operator's session.
 	SessionLife = 7 * 24 * time.Hour
@@ -104,9 +104,9 @@ func (s Session) Stale(now time.Time) bool { return !now.Before(s.SeenAt.Add(Ses
 // SessionStore keeps one-time links and sessions, as hashes only. They end when their operator
 // is removed or their account is closed.
 type SessionStore interface {
-	// CreateLink creates a link for a subject, together with an audit entry. It ends [LinkLife]
-	// from now. An operator's new link replaces the previous one; an account may have several. It
-	// returns an [Error] with [CodeNotFound], or [CodeConflict] for a closed account.
+	// CreateLink creates a link for a subject, together with an audit entry. It expires [LinkLife] from
+	// now. An operator's new link replaces the previous one; an account may have several. It returns an
+	// [Error] with [CodeNotFound], or [CodeConflict] for a closed account.
 	CreateLink(ctx context.Context, by Author, of Subject, link TokenHash) (Result[Link], error)
 	// FindLink returns the subject of a link of the realm that can be used, or an [Error] with
 	// [CodeNotFound].
@@ -119,7 +119,7 @@ type SessionStore interface {
 	FindSession(ctx context.Context, realm Realm, session TokenHash) (Session, error)
 	// TouchSession records that a session was used now.
 	TouchSession(ctx context.Context, session TokenHash) error
-	// SignOut ends a session. It does nothing if there is none.
+	// SignOut ends a session. It is a no-op without one.
 	SignOut(ctx context.Context, session TokenHash) error
 	// SignOutEverywhere ends all sessions and unused links of a subject, together with an audit
 	// entry, and returns the number of sessions.

@@ -2,7 +2,7 @@ package petcat
 
 import "strings"
 
-// Storage is what an account stores in the list of categories, or the most that it may store.
+// Storage is an account's storage in the category list, or its limit.
 type Storage struct {
 	Categories int64
 	Bytes      int64 // the sum of [Category.Size]
@@ -28,8 +28,8 @@ func (s Storage) Minus(other Storage) Storage {
 // 12 bytes that a node keeps for it. It bounds the memory of many categories with short names.
 const categoryBytes = 64
 
-// Size returns the number of bytes for which a category counts: those of its texts in JSON (UTF-8,
-// with escapes), and 64 for the rest. In the list of all categories it takes no more.
+// Size returns the number of bytes for which a category counts: the size of its texts in JSON (UTF-8,
+// with escapes), and 64 for the rest, which is at least its size in the list.
 func (c Category) Size() int64 {
 	size := categoryBytes + jsonBytes(c.Name)
 	if c.Description != nil {
@@ -56,13 +56,13 @@ func (c Category) Stored() Storage {
 	}
 }
 
-// Holdings is what is stored when an account asks for more.
+// Holdings is the current storage when an account asks for more.
 type Holdings struct {
 	Account Storage // of the account
 	All     Storage // of all accounts and operators
 }
 
-// StorageRoom is the room for a new or a longer category.
+// StorageRoom has the limits for a new or a longer category.
 type StorageRoom struct {
 	// Account is the limit of the account; zero for an operator, who has none.
 	Account Storage
@@ -70,8 +70,8 @@ type StorageRoom struct {
 	AllBytes int64
 }
 
-// Check returns an [Error] with [CodeStorageLimitReached] if there is no room for what a change
-// adds. A change that adds nothing is always possible, such as a shorter text.
+// Check returns an [Error] with [CodeStorageLimitReached] if a change exceeds a limit. A change that does
+// not need more storage, such as a shorter text, is always possible.
 func (r StorageRoom) Check(held Holdings, added Storage) *Error {
 	if added.Categories <= 0 && added.Bytes <= 0 {
 		return nil

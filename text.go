@@ -15,16 +15,16 @@ type textRule struct {
 	called   string // its name in messages; "": the member's
 	maxRunes int    // in characters (Unicode code points)
 	lines    bool   // tabs and line breaks are allowed
-	blank    bool   // may have no visible character
-	// distinct is true if people tell two texts apart by reading them: without invisible characters, and
-	// without white space at the ends.
+	blank    bool   // without a visible character
+	// distinct is true if people distinguish texts by reading them: without invisible characters, and
+	// without surrounding white space.
 	distinct bool
 }
 
 // check returns an [Error] with [CodeInvalidField] for a text that breaks the rule.
 func (r textRule) check(s string) error {
-	// The length in bytes is an upper bound of the length in characters, so nearly no text
-	// needs to be counted.
+	// The length in bytes is an upper bound of the length in characters, so texts rarely need to be
+	// counted.
 	switch {
 	case !utf8.ValidString(s):
 		return r.fail("be valid UTF-8")
@@ -63,9 +63,9 @@ func (r textRule) checkCharacters(s string) error {
 	return nil
 }
 
-// invisible reports whether a character shows nothing, not even a space of its own: two texts that differ
-// only in it look the same. Beside format characters, such are the default ignorable ones, separators of
-// lines, and the blank ones of Hangul and Braille.
+// invisible reports whether a character does not show, not even as a space: two texts that differ only in
+// it look the same. Besides format characters, these are the default ignorable ones, line separators, and
+// the blank ones of Hangul and Braille.
 func invisible(c rune) bool {
 	const blankBraille = '\u2800'
 	return c == blankBraille || unicode.In(c,

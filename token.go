@@ -9,7 +9,7 @@ import (
 )
 
 // TokenHash is the SHA-256 of a token, which has at least 160 random bits: a plain hash cannot be
-// searched and needs no salt.
+// searched and does not need a salt.
 type TokenHash [sha256.Size]byte
 
 // GeneratedToken is a new token of a link or a session, and the hash to store.

@@ -127,11 +127,11 @@ type UsagePeriod struct {
 }
 
 // UsageGap is a gap in the history because a node was killed, or because a failover or a restore
-// lost batches of the node: requests that it answered after From may be missing.
+// lost batches of the node: its requests after From may be missing.
 //
-// From is about a second before a kill, or more if the node had no requests or the store was
-// unavailable. At Until, the kill was detected. A node that was only cut off from the store may have
-// answered requests after that. Lost batches are from before Until.
+// From is about a second before a kill, or more if the node was idle or the store was unavailable. At
+// Until, the kill was detected. A node that was only cut off from the store may have served requests
+// after that. Lost batches are from before Until.
 type UsageGap struct {
 	Node        string // of lost batches: with / and the number of the last batch that was kept
 	From, Until time.Time

@@ -12,7 +12,7 @@ func UsageDetailKeptSince(now time.Time) time.Time {
 	return UsageByDay.Floor(now.Add(-UsageDetailDays))
 }
 
-// UsageGroup is what a usage query groups the requests of a period by.
+// UsageGroup is the dimension by which a usage query groups a period's requests.
 type UsageGroup string
 
 // The groups.
@@ -23,7 +23,7 @@ const (
 )
 
 // UsageDetail is the part of an account's usage by one key and operation. Both are zero for
-// requests that were not counted apart.
+// requests that were not counted separately.
 type UsageDetail struct {
 	Key       KeyID       // 0 if the usage is grouped by operation
 	Operation OperationID // "" if no operation matched, or the usage is grouped by key
@@ -38,7 +38,7 @@ type UsagePart struct {
 	UsageDetail
 }
 
-// OperationUsage is the usage of an account by an operation in an hour.
+// OperationUsage is an account's usage of an operation in an hour.
 type OperationUsage struct {
 	Account   AccountID
 	Hour      time.Time // its beginning

@@ -2,12 +2,12 @@ package petcat
 
 import "net/netip"
 
-// WebhookNetworks are the networks of receivers that are not on the Internet, or that have no TLS.
+// WebhookNetworks are the networks of receivers that are not on the Internet, or lack TLS.
 type WebhookNetworks []netip.Prefix
 
 // Check returns an [Error] with [CodeInvalidField] unless events may be sent to an address. Others are
-// refused, so that nobody can make the service call hosts of its own network, such as the metadata of a
-// cloud. plain is true without TLS.
+// rejected, so that the service cannot be made to call hosts in its own network, such as the metadata of
+// a cloud. plain is true without TLS.
 func (n WebhookNetworks) Check(address netip.Addr, plain bool) error {
 	address = address.Unmap().WithZone("")
 	for _, network := range n {
@@ -26,8 +26,7 @@ func (n WebhookNetworks) Check(address netip.Addr, plain bool) error {
 	return nil
 }
 
-// isPublic reports whether an address, which is not IPv4 in IPv6, is one of the Internet by the registries
-// of IANA.
+// isPublic reports whether an address, which is not IPv4 in IPv6, is public by IANA's registries.
 func isPublic(address netip.Addr) bool {
 	if address.Is6() && !netip.MustParsePrefix("2000::/3").Contains(address) {
 		return false
