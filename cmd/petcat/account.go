@@ -249,7 +249,7 @@ func setPlan(c *call, a petcat.Account) error {
 	return c.printPlan(err, edited.Value, "Requests that were already counted stay counted.")
 }
 
-// printPlan prints the plan of an account, and more.
+// printPlan prints an account's plan, and the sentence more.
 func (c *call) printPlan(err error, a petcat.Account, more string) error {
 	if a.Quota.PerDay < a.Quota.PerMinute {
 		c.warn("the quota per day is below the quota per minute, which will never be reached")

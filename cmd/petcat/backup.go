@@ -77,8 +77,8 @@ func backUp(c *call) error {
 	return c.show(c.reportRecord(path, i, begun))
 }
 
-// abandonedAfter is the time after which a backup that nothing was written to is unfinished: its
-// process was killed.
+// abandonedAfter is the time without a write after which a backup counts as abandoned: its process was
+// killed.
 const abandonedAfter = 24 * time.Hour
 
 // backUpInto writes a backup into a directory, and deletes the oldest ones.
@@ -201,7 +201,7 @@ litestream restored.`,
 }
 
 // withBackup verifies the backup that the first argument names, and calls do with its path and the
-// findings. Of a database file, it makes a backup first.
+// findings. It first makes a backup of a database file.
 func (c *call) withBackup(do func(path string, i backup.Info, findings []string) error) error {
 	path, done, err := c.openBackup(c.ctx(), c.args[0])
 	if err != nil {

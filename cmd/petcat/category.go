@@ -52,7 +52,7 @@ func urlFlag(cmd *cobra.Command) {
 	cmd.Flags().String("url", "", "call the service at this `URL` (PETCAT_URL, default "+config.DefaultServiceURL+")")
 }
 
-// dial returns a client of the service. It sends no request.
+// dial returns a client of the service. It does not send a request.
 func (c *call) dial(options ...client.Option) (*client.Client, config.Service, error) {
 	service, err := config.LoadService(c.text("url"), c.environ)
 	if err != nil {
@@ -70,23 +70,23 @@ func (c *call) dial(options ...client.Option) (*client.Client, config.Service, e
 // explainAPI adds the remedy and an exit code to an error of the client. It returns other errors
 // unchanged.
 func explainAPI(err error, service config.Service) error {
-	e, answered := errors.AsType[*client.Error](err)
-	lost, unanswered := errors.AsType[*client.ConnectionError](err)
+	e, responded := errors.AsType[*client.Error](err)
+	lost, failed := errors.AsType[*client.ConnectionError](err)
 	switch {
 	case err == nil, errors.Is(err, context.Canceled):
 		return err
-	case !answered && !unanswered && strings.HasPrefix(err.Error(), "petcat: "): // an invalid argument
+	case !responded && !failed && strings.HasPrefix(err.Error(), "petcat: "): // an invalid argument
 		return &failure{code: exitUsage, text: apiText(err), cause: err}
-	case !answered && !unanswered:
+	case !responded && !failed:
 		return err
 	}
 	f := &failure{code: exitTryLater, text: apiText(err), cause: err}
 	switch {
-	case !answered && !errors.Is(err, client.ErrOutcomeUnknown):
+	case !responded && !errors.Is(err, client.ErrOutcomeUnknown):
 		f.text = fmt.Sprintf(
 			"no service responds at %s (%s); check --url (PETCAT_URL), or try again later",
 			service.URL, strings.TrimPrefix(lost.Error(), "net/http: "))
-	case !answered, e.Status >= http.StatusInternalServerError, e.NotSent:
+	case !responded, e.Status >= http.StatusInternalServerError, e.NotSent:
 	case e.Status == http.StatusTooManyRequests && e.RetryAfter == 0:
 		f.text += "; try again later"
 	case e.Status == http.StatusTooManyRequests:
@@ -104,7 +104,7 @@ func explainAPI(err error, service config.Service) error {
 // of this program begins.
 func apiText(err error) string { return strings.Replace(err.Error(), "petcat: ", "", 1) }
 
-// categoryRecord is the record of a category. Categories of a list have no ETag.
+// categoryRecord is the record of a category. Categories in a list do not have ETags.
 func categoryRecord(k client.Category) record {
 	r := record{
 		kv("id", k.ID),

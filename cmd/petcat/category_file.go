@@ -178,7 +178,7 @@ func (f *importCommand) plan(api *client.Client, rows []importer.Row) (plan impo
 	return plan, nil
 }
 
-// forecast estimates the remaining time by the quotas alone, and the day of the last row if today's
+// forecast estimates the remaining time from the quotas only, and the day of the last row if today's
 // quota is not enough.
 func (f *importCommand) forecast() (wait time.Duration, day string) {
 	at, laterDay := importer.Finish(int64(f.planned), f.windows, f.begun)

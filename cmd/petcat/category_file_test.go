@@ -43,16 +43,16 @@ func newStubService(t *testing.T) *stubService {
 func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status, answer, reset := http.StatusOK, any(s.list), time.Now().Unix()+3600
+	status, body, reset := http.StatusOK, any(s.list), time.Now().Unix()+3600
 	switch {
 	case r.URL.Path == "/v1/usage":
-		answer = map[string]any{
+		body = map[string]any{
 			"plan":    "free",
 			"windows": []any{map[string]any{"window": "day", "limit": 20, "remaining": s.quota, "reset": reset}},
 		}
 	case s.quota == 0:
 		w.Header().Set("Retry-After", "3600")
-		status, answer = http.StatusTooManyRequests, map[string]string{
+		status, body = http.StatusTooManyRequests, map[string]string{
 			"code": "daily_quota_exceeded", "message": "all requests of today are used",
 		}
 	case r.Method == http.MethodPost:
@@ -60,12 +60,12 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c := client.Category{ID: int64(len(s.list) + 1)}
 		_ = json.NewDecoder(r.Body).Decode(&c)
 		s.list = append(s.list, c)
-		status, answer = http.StatusCreated, c
+		status, body = http.StatusCreated, c
 		s.created(len(s.list))
 	default: // the list
 		s.quota--
 		if s.list == nil {
-			answer = []string{}
+			body = []string{}
 		}
 	}
 	h := w.Header()
@@ -76,7 +76,7 @@ func (s *stubService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-RateLimit-Remaining", fmt.Sprint(s.quota))
 	h.Set("X-RateLimit-Reset", fmt.Sprint(reset))
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(body)
 }
 
 // imports runs petcat category import.

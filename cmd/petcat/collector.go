@@ -14,7 +14,7 @@ const (
 	gcInterval = 10 * time.Second
 )
 
-// tuneCollector makes the garbage collector run less often than by default, until ctx ends.
+// tuneCollector makes the garbage collector run less often than by default, until ctx is canceled.
 //
 // By default, it runs when the heap has doubled. With a small catalog, only 10 MB are live, so it runs
 // dozens of times per second under load. Measured with wrk, 32 connections, GET /v1/categories with
@@ -24,7 +24,7 @@ const (
 //	by default        4.3 collections       15,600             27 µs      55 MB
 //	with headroom     0.5 collections       23,500             21 µs     133 MB
 //
-// Headroom in bytes, unlike a constant percentage, takes no memory if the heap is large. GOMEMLIMIT
+// Headroom in bytes, unlike a constant percentage, does not grow with the heap. GOMEMLIMIT
 // also applies: near that limit, the collector runs more often.
 func tuneCollector(ctx context.Context) {
 	adjustCollector()

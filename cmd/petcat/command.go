@@ -54,8 +54,8 @@ func (p *program) printing(cmd *cobra.Command, run func(*call) error) *cobra.Com
 	return p.command(cmd, run)
 }
 
-// managing completes a command that works on the data, and opens it. more names its settings
-// besides those of the data.
+// managing completes a command that works on the data: it adds the settings of the data and those in
+// more, and opens the data before run.
 func (p *program) managing(cmd *cobra.Command, run func(*call) error, more ...string) *cobra.Command {
 	registerFlags(cmd, append(more, "data", "database")...)
 	return p.printing(cmd, func(c *call) error {
@@ -209,7 +209,7 @@ var (
 )
 
 // confirm asks the user to confirm a change that cannot be undone. Without a terminal, --yes is
-// required. A store is closed until the answer.
+// required. An open store is closed until the user has answered.
 func (c *call) confirm(yes bool, format string, args ...any) error {
 	if yes {
 		return nil
@@ -235,12 +235,12 @@ func (c *call) confirm(yes bool, format string, args ...any) error {
 	return nil
 }
 
-// outliveReaders makes writes to a closed stdout or stderr fail. Otherwise, SIGPIPE would end the
+// outliveReaders makes writes to a closed stdout or stderr fail. Otherwise, SIGPIPE would kill the
 // process before it cleans up.
 func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // interruptible cancels the context of a command on SIGINT and SIGTERM, so that it can clean up.
-// It also calls outliveReaders. A second signal ends the process at once.
+// It also calls outliveReaders. A second signal kills the process at once.
 func interruptible(cmd *cobra.Command) (done func()) {
 	outliveReaders()
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)

@@ -51,7 +51,7 @@ func listEvents(c *call) error {
 	return c.list(records(c, all), "id timestamp type data", "No matching events.")
 }
 
-// followEvents prints events as they happen. Between two looks it closes the data, because an open SQLite
+// followEvents prints events as they happen. Between two checks it closes the data, because an open SQLite
 // file keeps a server from starting.
 func followEvents(c *call, after petcat.EventID) error {
 	defer interruptible(c.cmd)()

@@ -11,8 +11,8 @@ import (
 	"github.com/petcat-api/petcat/internal/datadir"
 )
 
-// The exit codes, on which scripts and supervisors rely. Codes from 65 to 78 are those of
-// sysexits.h: a supervisor may restart the program after 75, but not after 78.
+// The exit codes, on which scripts and supervisors rely. Codes from 65 to 78 are from sysexits.h: a
+// supervisor may restart the program after 75, but not after 78.
 const (
 	exitDone     = 0
 	exitFailed   = 1
@@ -20,12 +20,11 @@ const (
 	exitData     = 65 // EX_DATAERR: bad rows in a file
 	exitTryLater = 75 // EX_TEMPFAIL: the data directory or port is in use, or a service is unavailable
 	exitConfig   = 78 // EX_CONFIG: a setting is invalid, or refers to something unusable
-	// exitInterrupted is the status that shells report for a program that Ctrl-C ended.
+	// exitInterrupted is the status that shells report for a program that Ctrl-C interrupted.
 	exitInterrupted = 130
 )
 
-// failure is an error with an exit code. Its text is one sentence for the user that names the
-// remedy.
+// failure is an error with an exit code. Its text is one sentence for the user with the remedy.
 type failure struct {
 	code  int
 	text  string
@@ -87,7 +86,7 @@ func explain(err error) string {
 		return fmt.Sprintf(
 			"%v; the change may have been made: check that before you run the command again", domain.Unwrap())
 	case isDomain && domain.Unwrap() != nil:
-		// Unlike a caller of the API, an operator may see the cause.
+		// Unlike an API client, an operator may see the cause.
 		return fmt.Sprintf("%s: %v", domain.Message, domain.Unwrap())
 	case isDomain:
 		return domain.Message

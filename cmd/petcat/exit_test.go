@@ -12,7 +12,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// TestErrors checks the exit codes and messages of errors.
+// TestErrors checks exit codes and error messages.
 func TestErrors(t *testing.T) {
 	cause := errors.New("disk I/O error")
 	unknown := petcat.Errorf(petcat.CodeServiceUnavailable,

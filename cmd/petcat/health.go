@@ -83,7 +83,7 @@ func (c *call) adminURL() (string, error) {
 }
 
 // followNode returns all settings of the node that runs on this machine. It also uses them for
-// settings that were not given to the command, except for the location of the data.
+// settings that were not given to the command, except for the data's location.
 func (c *call) followNode() (values []config.Value, err error) {
 	url, err := c.adminURL()
 	if err == nil {
@@ -117,11 +117,11 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 	client := http.Client{Transport: &http.Transport{
 		// The node is on this machine.
 		Proxy: nil,
-		// The certificate is not valid for this address, and the request contains no secret.
+		// The certificate is not valid for this address, and the request does not contain a secret.
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // as above
 	}}
 	defer client.CloseIdleConnections()
-	answer, err := client.Do(request)
+	response, err := client.Do(request)
 	if timeout := context.Cause(ctx); err != nil && timeout != nil {
 		return 0, fmt.Errorf("the node at %s hangs (%w); restart it", url, timeout)
 	} else if e, ok := errors.AsType[*neturl.Error](err); ok { // the message below has the URL
@@ -131,8 +131,8 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 	} else if err != nil {
 		return 0, err
 	}
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	if err == nil {
 		err = json.Unmarshal(body, v)
 	}
@@ -140,7 +140,7 @@ func askNode(ctx context.Context, url string, v any, valid func() bool) (status 
 		return 0, fmt.Errorf(
 			"the server at %s is not petcat's admin listener; give its address with --admin-listen", url)
 	}
-	return answer.StatusCode, nil
+	return response.StatusCode, nil
 }
 
 // askReadiness asks the node on this machine for its state.

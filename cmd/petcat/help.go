@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// setHelp makes the help of a tree of commands fit into 80 columns, and print default values
+// setHelp makes the help of a command tree fit into 80 columns, and print default values
 // without quotes.
 func setHelp(root *cobra.Command) {
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "FlagUsages", "FlagUsagesWrapped 80"))
@@ -25,7 +25,7 @@ func showPlainDefaults(cmd *cobra.Command) {
 	}
 }
 
-// plainText is a flag of type string. pflag puts the defaults of that type into quotes.
+// plainText is a string flag. pflag puts the defaults of that type into quotes.
 type plainText struct{ pflag.Value }
 
 // Type implements [pflag.Value].

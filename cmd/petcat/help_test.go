@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestHelp: the help of each command fits into 80 columns, except examples and cobra's last line. That
-// of each command without subcommands shows an example with flags that it has.
+// TestHelp: the help of each command fits into 80 columns, except examples and cobra's last line. The
+// help of each command without subcommands shows an example with existing flags.
 func TestHelp(t *testing.T) {
 	eachCommand((&program{}).rootCommand(), func(cmd *cobra.Command) {
 		if cmd.Name() == "completion" || cmd.HasParent() && cmd.Parent().Name() == "completion" {

@@ -3,12 +3,12 @@
 // This package contains only commands and printing. The rules are in package petcat, a running
 // node is in internal/server; storage, limits and HTTP are in other internal packages.
 // Management commands access the data directory or the database directly, not through a
-// running server. So they need no credentials except access to the data, and running servers
+// running server. So they only need access to the data, not credentials, and running servers
 // apply their changes within a second. The commands for categories are clients of the API, and
 // need a key.
 //
-// If a dependency is unavailable, a command prints one sentence that names the remedy, and ends
-// with an exit code for the kind of failure: see exit.go.
+// If a dependency is unavailable, a command prints one sentence with the remedy, and exits with a code
+// for the kind of failure: see exit.go.
 package main
 
 import (
@@ -98,7 +98,7 @@ func actor() petcat.Actor {
 	return petcat.Actor("cli:" + u.Username)
 }
 
-// rootCommand returns the tree of commands.
+// rootCommand returns the command tree.
 func (p *program) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "petcat",

@@ -80,7 +80,7 @@ func (c *call) openLog() {
 	log.SetOutput(c.log.Library().Writer()) //nolint:forbidigo // as above
 }
 
-// logExit logs the error that ends the service, in the format of the log, so that collectors of logs keep it.
+// logExit logs the error that stops the service, in the log's format, so that log collectors keep it.
 // On a terminal, a person reads the sentence that other commands print.
 func (c *call) logExit(err error) error {
 	if err == nil || c.settings.LogFormat == string(logging.Text) && c.isTerminal(c.stderr) {
@@ -90,7 +90,7 @@ func (c *call) logExit(err error) error {
 	return &loggedError{err}
 }
 
-// loggedError is an error that the log has.
+// loggedError is an error that was already logged.
 type loggedError struct{ error }
 
 func (e *loggedError) Unwrap() error { return e.error }
@@ -129,7 +129,7 @@ func (c *call) serve(ready func(*server.Node) error) error {
 	if err = ready(n); err == nil {
 		err = n.Run(ctx, hangup)
 	}
-	// A second signal must end the process, so remove the handler before /readyz reports
+	// A second signal must kill the process, so remove the handler before /readyz reports
 	// draining. If the node stops without a signal, the handler stays until the first one.
 	if ctx.Err() != nil {
 		stop()

@@ -31,7 +31,7 @@ func (n startingNode) Store() *store.Store {
 	return nil
 }
 
-// TestDevKeyIsKept: petcat dev creates no other key if it cannot check the one in its file.
+// TestDevKeyIsKept: petcat dev does not create another key if it cannot check the one in its file.
 func TestDevKeyIsKept(t *testing.T) {
 	const written = "pck_live_written before\n"
 	file := filepath.Join(t.TempDir(), devKeyFile)
@@ -48,8 +48,8 @@ func TestDevKeyIsKept(t *testing.T) {
 	}
 }
 
-// TestDevEnds: petcat dev ends with an error if it cannot keep or show the key.
-func TestDevEnds(t *testing.T) {
+// TestDevFails: petcat dev exits with an error if it cannot keep or show the key.
+func TestDevFails(t *testing.T) {
 	unreadable := func(file string) error { return os.Mkdir(file, 0o700) }
 	unwritable := func(file string) error { return os.Symlink("absent/file", file) }
 	for _, tt := range []struct {
@@ -80,7 +80,7 @@ func TestDevEnds(t *testing.T) {
 
 var errBrokenPipe = errors.New("the pipe is broken")
 
-// brokenPipe is a stdout that nobody reads.
+// brokenPipe is a stdout without a reader.
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errBrokenPipe }

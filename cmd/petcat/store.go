@@ -110,7 +110,7 @@ func (p *program) storeSettings(cmd *cobra.Command) (config.Settings, error) {
 	return settings, err
 }
 
-// place returns the location of the data, for messages.
+// place returns the data's location, for messages.
 func place(s config.Settings) string {
 	if !s.UsesSQLite() {
 		return "the PostgreSQL database at " + postgres.Place(s.Database)

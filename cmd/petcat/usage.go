@@ -48,7 +48,7 @@ per account and hour: further requests have neither.`,
 	return p.managing(cmd, showUsage)
 }
 
-// group returns the group of the query that the flags name.
+// group returns the query's group, from the flags.
 func (c *call) group() (petcat.UsageGroup, error) {
 	byKey, byOperation := c.is("by-key"), c.is("by-operation")
 	switch {
@@ -107,7 +107,7 @@ func showUsage(c *call) error {
 	return c.printUsage(h, none)
 }
 
-// showParts prints the usage of an account by the group of the query. Without any, it prints none.
+// showParts prints an account's usage by the query's group. Without usage, it prints none.
 func (c *call) showParts(q petcat.UsageQuery, h petcat.UsageHistory, none string) error {
 	parts, err := c.store.UsageParts(c.ctx(), q)
 	if err != nil {
@@ -179,7 +179,7 @@ func (c *call) warnGaps(h petcat.UsageHistory) {
 	}
 }
 
-// usageQuery returns the query for the usage of an account that the flags describe.
+// usageQuery returns the query for an account's usage, from the flags.
 func (c *call) usageQuery(account petcat.AccountID) (petcat.UsageQuery, error) {
 	return c.usageQueryBy(account, petcat.UsageStep(c.text("by")))
 }

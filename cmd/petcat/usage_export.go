@@ -40,7 +40,7 @@ a server counts per account and hour, have the operation "".`,
 	})
 }
 
-// completeAfter is the time after an hour in which its last requests end.
+// completeAfter is the time after an hour within which its last requests finish.
 const completeAfter = 5 * time.Minute
 
 func exportUsage(c *call) error {

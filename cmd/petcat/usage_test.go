@@ -9,7 +9,7 @@ import (
 	"github.com/petcat-api/petcat"
 )
 
-// TestIncompleteTotal: a total of periods with gaps is incomplete as well.
+// TestIncompleteTotal: a total over periods with gaps is also incomplete.
 func TestIncompleteTotal(t *testing.T) {
 	var out strings.Builder
 	c := &call{program: &program{stdout: &out, isTerminal: func(any) bool { return false }}, cmd: &cobra.Command{}}
