@@ -30,7 +30,7 @@ func awaitCode(t *testing.T, nodes []*node, k key, code rules.Code) {
 	}
 }
 
-// TestAccess: running nodes apply the changes of commands.
+// TestAccess: running nodes apply changes by commands.
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	onNodes(t, nil, func(t *testing.T, place string, nodes []*node) {
@@ -41,7 +41,7 @@ func TestAccess(t *testing.T) {
 		petcat(t, place, "key", "enable", k.ID)
 		awaitCode(t, nodes, k, "")
 
-		for _, n := range nodes { // the count stays, unless the day ends
+		for _, n := range nodes { // the count stays, unless the day changes
 			n.list(k.Key).want(t, http.StatusOK)
 		}
 		_, before := nodes[0].windows(k.Key)
@@ -123,7 +123,7 @@ func TestBans(t *testing.T) {
 		}
 		// The first ban lasts for a minute, and may end during the test. The second one lasts longer.
 		provoke(t, place, nodes[0], k)
-		_ = run(t, placed(place, "ban", "lift", k.ID)...) // unless it has ended
+		_ = run(t, placed(place, "ban", "lift", k.ID)...) // unless it has expired
 		awaitLifted()
 		second := provoke(t, place, nodes[0], k)
 		if got, want := second.EndsAt.Sub(second.StartedAt), rules.BanDuration(2); got < want { // a full second

@@ -25,8 +25,8 @@ func otherKind(t *testing.T, place string) string {
 	return database(t)
 }
 
-// TestMove: a backup and restore moves a deployment from one database to the other and back. Clients
-// see no change.
+// TestMove: a backup and restore moves a deployment from one database to the other and back. Clients do
+// not notice a change.
 func TestMove(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {

@@ -52,7 +52,7 @@ type onPage struct {
 }
 
 // TestBrowserReference: an integrator opens the page, enters a key, sends a create and sees the
-// result. axe finds no serious problem, and neither the page nor the browser contacts another host.
+// result. axe does not find a serious problem, and neither the page nor the browser contacts another host.
 func TestBrowserReference(t *testing.T) {
 	s := serve(t, directory(t))
 	k := s.newKey("integrator", "free")
@@ -144,7 +144,7 @@ func wantLocal(t *testing.T, file, server string) {
 			must(t, json.Unmarshal(event.Params, &what))
 		}
 		switch {
-		case what.Initiator == server && what.URL != "": // requests of the browser itself have no initiator
+		case what.Initiator == server && what.URL != "": // the browser's own requests lack an initiator
 			requests++
 			if !strings.HasPrefix(what.URL, server+"/") {
 				t.Errorf("the page requests %s", what.URL)
@@ -181,17 +181,17 @@ func keepPictures(t *testing.T, dir string, names ...string) {
 // chartLines are the line patterns of one chart, as drawn and in its legend.
 type chartLines struct {
 	Drawn, Legend []string
-	Colours       bool // in the colours of the scheme
+	Colors        bool // in the scheme's colors
 }
 
-// wantPatterns checks that the lines of a chart differ without their colours, in both colour schemes.
+// wantPatterns checks that a chart's lines differ without their colors, in both color schemes.
 func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 	t.Helper()
 	if len(lines) != 8 || len(patterns) != 5 {
 		t.Fatalf("%d charts in both schemes, and series for %d; want 8 and 5", len(lines), len(patterns))
 	}
 	for _, c := range lines {
-		if diff := cmp.Diff(c.Drawn, c.Legend); diff != "" || len(c.Drawn) == 0 || !c.Colours {
+		if diff := cmp.Diff(c.Drawn, c.Legend); diff != "" || len(c.Drawn) == 0 || !c.Colors {
 			t.Errorf("%+v: patterns (-drawn +legend)\n%s", c, diff)
 		}
 		patterns = append(patterns, c.Drawn)
@@ -205,7 +205,7 @@ func wantPatterns(t *testing.T, lines []chartLines, patterns [][]string) {
 
 // TestBrowserConsole: an operator signs in with a link, creates an account and a key that the API
 // accepts immediately, changes the plan, sees the charts change, lifts a ban, revokes the key and
-// signs out. axe finds no serious problem on any page, also for a viewer. Neither the pages nor the
+// signs out. axe does not find a serious problem on any page, also for a viewer. Neither the pages nor the
 // browser contact another host.
 func TestBrowserConsole(t *testing.T) {
 	s := serve(t, directory(t))
@@ -283,7 +283,7 @@ func TestBrowserConsole(t *testing.T) {
 
 // TestBrowserAccount: a customer opens a link that the operator's site created, creates a key, calls
 // the API with it, rotates it, sees usage and rejections, and requests Pro. The operator approves,
-// and the next response has the quota 300. axe finds no serious problem, and no other host is
+// and the next response has the quota 300. axe does not find a serious problem, and other hosts are not
 // contacted.
 func TestBrowserAccount(t *testing.T) {
 	place, dir := directory(t), t.TempDir()

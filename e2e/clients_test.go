@@ -188,7 +188,7 @@ func TestClientsPrograms(t *testing.T) {
 	})
 }
 
-// namedProgram is a block of code in a guide that begins with the name of its file.
+// namedProgram is a code block in a guide that begins with its file name.
 var namedProgram = regexp.MustCompile("(?ms)^```(?:python|js|go)\n((?:#|//) (\\S+)\n.*?)^```$")
 
 // TestClientsGuides runs the programs in the guides.
@@ -268,8 +268,8 @@ func serveExamples(t *testing.T) (*node, key) {
 	return n, k
 }
 
-// TestClientsPostman: with a new account's key, the Postman collection runs without a failed request,
-// and leaves no category.
+// TestClientsPostman: with a new account's key, the Postman collection runs without a failed request, and
+// deletes its categories.
 func TestClientsPostman(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))

@@ -8,7 +8,7 @@ import (
 	rules "github.com/petcat-api/petcat"
 )
 
-// TestLimitsOfSeveralNodes: nodes on one database admit exactly the quota of each minute and day, for any
+// TestLimitsOfSeveralNodes: nodes on one database allow exactly the quota of each minute and day, for any
 // distribution of requests, and also if a node dies or all nodes restart.
 func TestLimitsOfSeveralNodes(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func TestDev(t *testing.T) {
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + place} // without a proxy
 		out, err := cmd.Output()
 		if err != nil || !strings.HasPrefix(string(out), "HTTP/1.1 "+status) {
-			t.Errorf("%s\nanswers %s %v", commands[i][1], out, err)
+			t.Errorf("%s\nprints %s %v", commands[i][1], out, err)
 		}
 	}
 	links := regexp.MustCompile(`http://\S+/(?:docs|metrics|account/sign-in|console/sign-in)`)

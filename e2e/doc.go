@@ -1,6 +1,6 @@
 // Package e2e tests the whole program: it builds the binary, starts servers and commands, and uses
-// them through HTTP, signals, files and exit codes. It uses no internals and no mocks; the
-// databases are real.
+// them through HTTP, signals, files and exit codes. It does not use internals or mocks; the databases are
+// real.
 //
 // The tests check states, not durations: they poll for a condition, and fail after [patience]. They
 // check quotas by the windows in the responses (see [spent]), so they do not depend on the start of a

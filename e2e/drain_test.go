@@ -14,8 +14,8 @@ import (
 
 // slowCreate is a create whose body is incomplete: the server waits for the rest.
 type slowCreate struct {
-	rest   *io.PipeWriter
-	answer chan *answer // nil if it was cut off
+	rest     *io.PipeWriter
+	response chan *response // nil if it was cut off
 }
 
 // beginCreate starts a create, and returns when the server is reading the body.
@@ -24,7 +24,7 @@ func beginCreate(t *testing.T, n *node, secret, name string) *slowCreate {
 	body, rest := io.Pipe()
 	t.Cleanup(func() { _ = rest.Close() })
 	reading := make(chan struct{})
-	begun := &slowCreate{rest: rest, answer: make(chan *answer, 1)}
+	begun := &slowCreate{rest: rest, response: make(chan *response, 1)}
 	// The server sends 100 when the handler reads the body.
 	n.client.Transport.(*checked).base.ExpectContinueTimeout = patience
 	trace := &httptrace.ClientTrace{Got100Continue: func() { close(reading) }}
@@ -35,7 +35,7 @@ func beginCreate(t *testing.T, n *node, secret, name string) *slowCreate {
 		if err != nil {
 			a = nil
 		}
-		begun.answer <- a
+		begun.response <- a
 	}()
 	<-reading
 	_, err := io.WriteString(rest, `{"name":"`+name)
@@ -44,12 +44,12 @@ func beginCreate(t *testing.T, n *node, secret, name string) *slowCreate {
 }
 
 // finish sends the rest of the body.
-func (b *slowCreate) finish(t *testing.T) *answer {
+func (b *slowCreate) finish(t *testing.T) *response {
 	t.Helper()
 	_, err := io.WriteString(b.rest, `"}`)
 	must(t, err)
 	must(t, b.rest.Close())
-	return <-b.answer
+	return <-b.response
 }
 
 // TestDrain: a node that is stopped first becomes not ready, then finishes the requests in flight, and
@@ -80,7 +80,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: a second signal ends the node without waiting for requests in flight.
+// TestSecondSignal: a second signal stops the node without waiting for requests in flight.
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -93,9 +93,9 @@ func TestSecondSignal(t *testing.T) {
 	if code := n.wait(); code == exitDone {
 		t.Error("the node exited with 0")
 	}
-	// The client's writer must end before its reader.
+	// The client's writer must finish before its reader.
 	_ = create.rest.CloseWithError(io.ErrUnexpectedEOF)
-	if a := <-create.answer; a != nil {
+	if a := <-create.response; a != nil {
 		t.Errorf("the request in flight got %d", a.StatusCode)
 	}
 	n = serve(t, place)

@@ -113,7 +113,7 @@ func (b *book) createOnce(t testing.TB, client *http.Client, url string, k key, 
 	})
 }
 
-// TestDatabaseFileIsGone: if the database file was removed or replaced, no create is acknowledged.
+// TestDatabaseFileIsGone: if the database file was removed or replaced, creates are not acknowledged.
 func TestDatabaseFileIsGone(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(file string) error{

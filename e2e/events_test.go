@@ -37,7 +37,7 @@ func newInbox(t *testing.T) *inbox {
 		}
 		if in.hold.Load() {
 			in.held <- struct{}{}
-			<-r.Context().Done() // no answer
+			<-r.Context().Done() // no response
 			return
 		}
 		e, err := client.VerifyWebhook(in.secret.Load().(string), r.Header, body)
@@ -111,8 +111,8 @@ func TestEventsAfterKills(t *testing.T) {
 	})
 }
 
-// TestQuotaWarning: senders to three nodes use up a daily quota. Operators are told once of 80 %, of 95 %
-// and of all of it.
+// TestQuotaWarning: senders to three nodes use up a daily quota. Operators are notified once of 80 %, of
+// 95 % and of all of it.
 func TestQuotaWarning(t *testing.T) {
 	t.Parallel()
 	const quota, senders = 100, 8

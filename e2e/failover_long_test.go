@@ -42,7 +42,7 @@ func newPatroni(t *testing.T) *patroni {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p := &patroni{t: t, dir: dir, members: map[string]*member{}}
-	if os.Getuid() == 0 { // PostgreSQL refuses to run as root
+	if os.Getuid() == 0 { // PostgreSQL does not run as root
 		u, err := user.Lookup("postgres")
 		must(t, err)
 		uid, err := strconv.Atoi(u.Uid)

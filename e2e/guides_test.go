@@ -14,7 +14,7 @@ import (
 	"github.com/petcat-api/petcat/docs"
 )
 
-// example is a block of commands in a guide, with their output if it is shown.
+// example is a command block in a guide, with the output if it is shown.
 type example struct{ kind, text string }
 
 func examplesIn(markdown string) (all []example) {
@@ -71,7 +71,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestReadme: the commands of the quick start in README.md run as pasted beside petcat dev.
+// TestReadme: the commands of the quick start in README.md run as pasted while petcat dev runs.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../README.md")

@@ -392,7 +392,7 @@ func (c *checked) report(t testing.TB) {
 	}
 }
 
-// setOutage begins or ends an outage that the test makes: during it, 503 is a correct response.
+// setOutage starts or ends an outage that the test causes: during it, 503 is a correct response.
 func setOutage(t testing.TB, outage bool, clients ...*http.Client) {
 	t.Helper()
 	for _, client := range clients {

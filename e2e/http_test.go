@@ -14,8 +14,8 @@ import (
 	rules "github.com/petcat-api/petcat"
 )
 
-// answer is a response with its body read.
-type answer struct {
+// response is an HTTP response with its body read.
+type response struct {
 	*http.Response
 	body []byte
 }
@@ -28,7 +28,7 @@ func header(name, value string) change { return func(r *http.Request) { r.Header
 func by(secret string) change { return header("Authorization", "Bearer "+secret) }
 
 // try sends a request that may fail, because the server may be down.
-func try(client *http.Client, method, url string, body io.Reader, changes ...change) (*answer, error) {
+func try(client *http.Client, method, url string, body io.Reader, changes ...change) (*response, error) {
 	r, err := http.NewRequest(method, url, body)
 	if err != nil {
 		return nil, err
@@ -45,11 +45,11 @@ func try(client *http.Client, method, url string, body io.Reader, changes ...cha
 	}
 	defer func() { _ = res.Body.Close() }()
 	data, err := io.ReadAll(res.Body)
-	return &answer{res, data}, err
+	return &response{res, data}, err
 }
 
 // send is try with a body of text.
-func send(client *http.Client, method, url, body string, changes ...change) (*answer, error) {
+func send(client *http.Client, method, url, body string, changes ...change) (*response, error) {
 	var reader io.Reader
 	if body != "" {
 		reader = strings.NewReader(body)
@@ -58,32 +58,32 @@ func send(client *http.Client, method, url, body string, changes ...change) (*an
 }
 
 // do sends a request to the API.
-func (n *node) do(method, path, body string, changes ...change) *answer {
+func (n *node) do(method, path, body string, changes ...change) *response {
 	n.t.Helper()
 	a, err := send(n.client, method, n.api+path, body, changes...)
 	must(n.t, err)
 	return a
 }
 
-func (n *node) list(secret string, changes ...change) *answer {
+func (n *node) list(secret string, changes ...change) *response {
 	n.t.Helper()
 	return n.do(http.MethodGet, "/v1/categories", "", append(changes, by(secret))...)
 }
 
-func (n *node) create(secret, name string, changes ...change) *answer {
+func (n *node) create(secret, name string, changes ...change) *response {
 	n.t.Helper()
 	return n.do(http.MethodPost, "/v1/categories", fmt.Sprintf(`{"name":%q}`, name), append(changes, by(secret))...)
 }
 
 // ask sends a request to the admin listener.
-func (n *node) ask(path string) *answer {
+func (n *node) ask(path string) *response {
 	n.t.Helper()
 	a, err := n.tryAdmin(path)
 	must(n.t, err)
 	return a
 }
 
-func (n *node) tryAdmin(path string) (*answer, error) {
+func (n *node) tryAdmin(path string) (*response, error) {
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
 	return try(client, http.MethodGet, n.admin+path, nil)
 }
@@ -127,7 +127,7 @@ func (n *node) knows(k key) {
 }
 
 // usage requests the usage, which does not count.
-func (n *node) usage(secret string) *answer {
+func (n *node) usage(secret string) *response {
 	n.t.Helper()
 	return n.do(http.MethodGet, "/v1/usage", "", by(secret))
 }
@@ -160,7 +160,7 @@ func (n *node) categories(secret string) (all []category) {
 	return all
 }
 
-// fresh returns a list without Age. It retries until an outage has ended.
+// fresh returns a list without Age. It retries until an outage is over.
 func (n *node) fresh(secret string) (all []category) {
 	n.t.Helper()
 	eventually(n.t, "the list is fresh", func() bool {
@@ -175,7 +175,7 @@ func (n *node) fresh(secret string) (all []category) {
 }
 
 // want checks the status.
-func (a *answer) want(t testing.TB, status int) *answer {
+func (a *response) want(t testing.TB, status int) *response {
 	t.Helper()
 	if a.StatusCode != status {
 		r := a.Request
@@ -185,7 +185,7 @@ func (a *answer) want(t testing.TB, status int) *answer {
 }
 
 // wantError checks an error.
-func (a *answer) wantError(t testing.TB, status int, code rules.Code) *answer {
+func (a *response) wantError(t testing.TB, status int, code rules.Code) *response {
 	t.Helper()
 	if a.want(t, status); a.code() != code {
 		t.Fatalf("%s %s: code %q, want %q; body %s", a.Request.Method, a.Request.URL, a.code(), code, a.body)
@@ -194,13 +194,13 @@ func (a *answer) wantError(t testing.TB, status int, code rules.Code) *answer {
 }
 
 // code returns the code of an error, "" for anything else.
-func (a *answer) code() rules.Code {
+func (a *response) code() rules.Code {
 	var e struct{ Code rules.Code }
 	_ = json.Unmarshal(a.body, &e)
 	return e.Code
 }
 
-func (a *answer) decode(t testing.TB, document any) {
+func (a *response) decode(t testing.TB, document any) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, document); err != nil {
 		t.Fatalf("%s %s: %v: %.300s", a.Request.Method, a.Request.URL, err, a.body)
@@ -208,14 +208,14 @@ func (a *answer) decode(t testing.TB, document any) {
 }
 
 // number parses a header as a whole number.
-func (a *answer) number(t testing.TB, name string) int64 {
+func (a *response) number(t testing.TB, name string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(a.Header.Get(name), 10, 64)
 	must(t, err)
 	return n
 }
 
-// spent counts the responses of an account in each window. quota is the quota that is spent first, so
+// spent counts the responses of an account in each window. quota is the quota that is used up first, so
 // that the headers identify the window.
 type spent struct {
 	quota int
@@ -231,7 +231,7 @@ func newSpent(quota int, code rules.Code) *spent {
 }
 
 // add counts a response, and reports whether the request was allowed.
-func (s *spent) add(t testing.TB, a *answer) bool {
+func (s *spent) add(t testing.TB, a *response) bool {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *spent) add(t testing.TB, a *answer) bool {
 // windowOf returns the end of the window in which a request was decided. The headers describe the time
 // of the response, so after a decision at the end of a window, on a busy machine, they may show the next
 // window without any request, or, for a rejected request, the next second.
-func (s *spent) windowOf(t testing.TB, a *answer) int64 {
+func (s *spent) windowOf(t testing.TB, a *response) int64 {
 	t.Helper()
 	window := rules.Minute.Seconds()
 	if s.code == rules.CodeDailyQuotaExceeded {

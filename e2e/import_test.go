@@ -59,8 +59,8 @@ func TestCategoryCommands(t *testing.T) {
 	}
 }
 
-// TestImport: bad rows are reported with their lines and skipped, importing the same file again creates
-// nothing, and exports can be imported elsewhere.
+// TestImport: bad rows are reported with their lines and skipped, importing the same file again does not
+// create duplicates, and exports can be imported elsewhere.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	n := serve(t, directory(t))

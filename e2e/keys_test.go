@@ -38,7 +38,7 @@ func newLossyProxy(t testing.TB, behind string) string {
 }
 
 // TestKeyRotation: programs rotate their keys while they send requests, and the response with each new key is
-// lost once. No request fails, and no program is locked out.
+// lost once. Requests do not fail, and programs are not locked out.
 func TestKeyRotation(t *testing.T) {
 	t.Parallel()
 	onBothDatabases(t, func(t *testing.T, place string) {
@@ -87,7 +87,7 @@ func rotateUnderLoad(t *testing.T, n *node, old key) {
 		return
 	}
 	current.Store(&rotated.Key)
-	// Once the use of the new key is recorded, nobody can replace it with the old one, which still works.
+	// Once the use of the new key is recorded, the old one, which still works, cannot replace it.
 	client, err = goclient.New(n.api, old.Key)
 	if err != nil {
 		t.Error(err)
@@ -101,8 +101,8 @@ func rotateUnderLoad(t *testing.T, n *node, old key) {
 	}
 }
 
-// TestKeyNetworks: a key works only in its networks, by the address that a trusted proxy gives, and by that of
-// the connection without one.
+// TestKeyNetworks: a key works only in its networks, by the address from a trusted proxy, or the
+// connection's address without one.
 func TestKeyNetworks(t *testing.T) {
 	t.Parallel()
 	place := directory(t)
@@ -138,7 +138,7 @@ func TestKeyNetworks(t *testing.T) {
 	}
 }
 
-// TestLeakedKeyIsDead: whoever finds a key in a log ends it on all nodes, without a key of their own.
+// TestLeakedKeyIsDead: a finder of a leaked key disables it on all nodes, without another key.
 func TestLeakedKeyIsDead(t *testing.T) {
 	t.Parallel()
 	place := database(t)

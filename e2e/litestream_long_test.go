@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// machineWithCopy is a single node beside litestream, which copies its database to another place.
+// machineWithCopy is a single node with litestream, which copies its database to another place.
 type machineWithCopy struct {
 	t                        *testing.T
 	litestream               string // the program
@@ -41,7 +41,7 @@ func buildLitestream(t *testing.T) (program string) {
 	return program
 }
 
-// newMachineWithCopy starts nothing. Its configuration is that of deploy/litestream.
+// newMachineWithCopy does not start the processes. It uses the configuration of deploy/litestream.
 func newMachineWithCopy(t *testing.T, litestream, place string) *machineWithCopy {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func newMachineWithCopy(t *testing.T, litestream, place string) *machineWithCopy
 	return m
 }
 
-// start starts petcat, then litestream, as the units of systemd do, and waits for the first copy.
+// start starts petcat, then litestream, as the systemd units do, and waits for the first copy.
 func (m *machineWithCopy) start() {
 	m.t.Helper()
 	m.n = serve(m.t, m.place)
@@ -86,7 +86,7 @@ func (m *machineWithCopy) killCopier() {
 	_ = m.copier.Wait()
 }
 
-// restartPetcat kills petcat only. The unit of litestream stops with it, and starts after it.
+// restartPetcat kills petcat only. Litestream's unit stops with it, and starts after it.
 func (m *machineWithCopy) restartPetcat() {
 	m.t.Helper()
 	m.n.kill()
@@ -155,12 +155,12 @@ func (l *load) createUntilGone(t *testing.T, client *http.Client, api string, k 
 }
 
 // createWithKey creates a category with its name as the Idempotency-Key.
-func createWithKey(client *http.Client, api string, k key, name string) (*answer, error) {
+func createWithKey(client *http.Client, api string, k key, name string) (*response, error) {
 	body := strings.NewReader(fmt.Sprintf(`{"name":%q}`, name))
 	return try(client, http.MethodPost, api+"/v1/categories", body, by(k.Key), header("Idempotency-Key", name))
 }
 
-// creates starts clients, waits for a number of creates, and calls end, which ends the node. It returns
+// creates starts clients, waits for a number of creates, and calls end, which stops the node. It returns
 // all acknowledged creates, and the time before the end.
 func (m *machineWithCopy) creates(k key, prefix string, atLeast int, end func()) (made []acknowledged, ended time.Time) {
 	m.t.Helper()
@@ -228,7 +228,7 @@ func TestLitestream(t *testing.T) {
 		place = directory(t)
 		m.restore(place)
 		petcat(t, place, "audit", "verify")
-		if datasetOf(t, place) == dataset { // and petcat verify finds no faults
+		if datasetOf(t, place) == dataset { // and petcat verify succeeds
 			t.Errorf("the dataset is still %s", dataset)
 		}
 		n := serve(t, place)
@@ -248,14 +248,14 @@ func TestLitestream(t *testing.T) {
 		all, lostInAll = kept, lostInAll+len(lost)
 	}
 	t.Logf("%d creates acknowledged, %d lost, the oldest %s before the loss", made, lostInAll, oldest)
-	// The two intervals of litestream are half a second. A busy machine gets more.
+	// Litestream's two intervals are half a second. A busy machine gets more.
 	if oldest > 3*time.Second {
 		t.Errorf("a create of %s before the loss is lost", oldest)
 	}
 }
 
 // createAgain repeats a create with its Idempotency-Key.
-func createAgain(t *testing.T, n *node, k key, x acknowledged) *answer {
+func createAgain(t *testing.T, n *node, k key, x acknowledged) *response {
 	t.Helper()
 	a, err := createWithKey(n.client, n.api, k, x.Name)
 	must(t, err)

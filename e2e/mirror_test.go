@@ -88,7 +88,7 @@ func newFollower() *follower {
 }
 
 // apply applies a response, and returns whether there may be more changes.
-func (f *follower) apply(t testing.TB, a *answer) (more bool) {
+func (f *follower) apply(t testing.TB, a *response) (more bool) {
 	t.Helper()
 	if a.StatusCode == http.StatusGone {
 		*f = follower{next: firstChanges, all: make(map[int64]category), restarts: f.restarts + 1}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestModeration: commands beside a running server change and delete what an account created. The server's
+// TestModeration: while a server runs, commands change and delete an account's data. The server's
 // lists show it within a second, and again its own writes.
 func TestModeration(t *testing.T) {
 	t.Parallel()

@@ -129,7 +129,7 @@ func (d *cutDisk) cutServer(random *rand.Rand, place string, client *http.Client
 	d.restore(random)
 }
 
-// cutCommand cuts the power during init, restore or backup, unless the command ends first.
+// cutCommand cuts the power during init, restore or backup, unless the command finishes first.
 func (d *cutDisk) cutCommand(random *rand.Rand, number int, place, source string) {
 	d.t.Helper()
 	own := filepath.Join(d.dir, fmt.Sprint("own ", number))
@@ -218,7 +218,7 @@ func TestPowerCutFullDisk(t *testing.T) {
 	n.stop()
 }
 
-// TestPowerCutFailedSync: after a failed sync no create is acknowledged, and the process exits. Earlier
+// TestPowerCutFailedSync: after a failed sync, creates are not acknowledged, and the process exits. Earlier
 // acknowledged creates are there after the next start.
 func TestPowerCutFailedSync(t *testing.T) {
 	d := newDisk(t, 1<<30)

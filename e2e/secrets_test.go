@@ -37,10 +37,10 @@ func TestSecretsAreNowhere(t *testing.T) {
 				}
 			}
 		}
-		get := func(path string, changes ...change) *answer { return n.do(http.MethodGet, path, "", changes...) }
-		post := func(body string) *answer { return n.do(http.MethodPost, "/v1/categories", body, by(k.Key)) }
+		get := func(path string, changes ...change) *response { return n.do(http.MethodGet, path, "", changes...) }
+		post := func(body string) *response { return n.do(http.MethodPost, "/v1/categories", body, by(k.Key)) }
 		authorization := func(value string) change { return header("Authorization", value) }
-		for _, a := range []*answer{
+		for _, a := range []*response{
 			n.create(k.Key, "dog"), n.list(k.Key), n.list(revoked.Key), n.list(k.Key + "x"), n.list(k.Key[:46] + "!"),
 			get("/v1/categories", authorization("Basic "+k.Key)), get("/v1/categories", authorization(k.Key)),
 			get("/v1/categories", by(k.Key), by(k.Key)), get("/v1/categories/"+k.Key, by(k.Key)),
@@ -54,7 +54,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 			n.list(k.Key, header("Cookie", k.Key)),
 			n.list(k.Key, header("If-None-Match", `"`+k.Key+`"`)),
 		} {
-			clean("the answer to "+a.Request.Method, string(a.body))
+			clean("the response to "+a.Request.Method, string(a.body))
 			for name, values := range a.Header {
 				clean(name, strings.Join(values, ","))
 			}

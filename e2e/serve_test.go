@@ -86,7 +86,7 @@ func TestGarbageCollector(t *testing.T) {
 	}
 }
 
-// TestEveryStatus causes every status in the OpenAPI document, except those of a slow body, an ended
+// TestEveryStatus causes every status in the OpenAPI document, except those of a slow body, a removed
 // operation and a fault. The client checks the form of each response. No document contains the Host.
 func TestEveryStatus(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestClosedLog(t *testing.T) {
 	cmd.Stderr = log
 	n := launchCommand(t, place, cmd)
 	must(t, log.Close())
-	go func() { _, _ = io.Copy(&n.log, reader) }() // ends with the reader
+	go func() { _, _ = io.Copy(&n.log, reader) }() // until the reader is closed
 	n.awaitReady()
 	must(t, reader.Close())
 	k := n.newKey("acme", unlimited...)

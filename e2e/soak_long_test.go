@@ -145,7 +145,7 @@ func TestSoak(t *testing.T) {
 // only while the database is down.
 func use(t *testing.T, client *http.Client, n *node, k, small key, name string) {
 	t.Helper()
-	ask := func(method, path, body, secret string) *answer {
+	ask := func(method, path, body, secret string) *response {
 		a, err := try(client, method, n.api+path, strings.NewReader(body), by(secret))
 		if err != nil {
 			return nil // the node was killed

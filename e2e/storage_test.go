@@ -25,24 +25,24 @@ func TestStorageIsBounded(t *testing.T) {
 			return u
 		}
 		// On PostgreSQL, the node notices its own creates within a second.
-		wantFull := func(k key, create func() *answer) {
+		wantFull := func(k key, create func() *response) {
 			t.Helper()
 			eventually(t, "the limit is reached", func() bool { return create().StatusCode != http.StatusCreated })
 			create().wantError(t, http.StatusForbidden, "storage_limit_reached")
-			n.list(k.Key).want(t, http.StatusOK) // reading goes on
+			n.list(k.Key).want(t, http.StatusOK) // reading still works
 		}
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() { n.create(small.Key, "Dogs") })
 		}
 		all.Wait()
-		wantFull(small, func() *answer { return n.create(small.Key, "Dogs") })
+		wantFull(small, func() *response { return n.create(small.Key, "Dogs") })
 		got := usage(small).Storage
 		if exact := !strings.HasPrefix(place, "postgres"); got.Categories < 3 || got.Bytes < 3*64 || exact && got.Categories != 3 {
 			t.Errorf("the small account stores %+v", got)
 		}
 		body := `{"name":"Birds","description":"` + strings.Repeat("🐕", 10_000) + `"}`
-		create := func() *answer { return n.do(http.MethodPost, "/v1/categories", body, by(large.Key)) }
+		create := func() *response { return n.do(http.MethodPost, "/v1/categories", body, by(large.Key)) }
 		wantFull(large, create)
 
 		petcat(t, place, "account", "purge", "large", "--yes")

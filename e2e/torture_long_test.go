@@ -43,11 +43,11 @@ type torture struct {
 	copied   *follower
 	last     atomic.Int64 // the newest acknowledged category
 
-	mu      sync.Mutex
-	nodes   []*node      // that should be running; guarded by mu
-	faults  []fault      // guarded by mu
-	answers map[int]int  // by status; guarded by mu
-	stale   atomic.Int64 // lists with Age
+	mu        sync.Mutex
+	nodes     []*node      // that should be running; guarded by mu
+	faults    []fault      // guarded by mu
+	responses map[int]int  // by status; guarded by mu
+	stale     atomic.Int64 // lists with Age
 }
 
 // account is an account with a small quota, and the results of its requests.
@@ -82,7 +82,7 @@ func TestTortureCluster(t *testing.T) {
 
 // newTorture starts three nodes. There may be at most most nodes.
 func newTorture(t *testing.T, place string, most int) *torture {
-	x := &torture{t: t, random: seeded(t), place: place, most: most, known: newBook(), copied: newFollower(), answers: map[int]int{}}
+	x := &torture{t: t, random: seeded(t), place: place, most: most, known: newBook(), copied: newFollower(), responses: map[int]int{}}
 	x.client = newClient(t, &http.Transport{MaxIdleConnsPerHost: 100})
 	setOutage(t, true, x.client) // at any time
 	x.k = newKey(t, x.place, "acme", unlimited...)
@@ -141,7 +141,7 @@ func (x *torture) during(failures func()) {
 	}
 	checkUsageDetail(t, x.place)
 	t.Logf("%d faults; %d creates acknowledged; %d lists had an Age", len(x.faults), x.known.size(), x.stale.Load())
-	t.Logf("responses by status: %v", x.answers)
+	t.Logf("responses by status: %v", x.responses)
 }
 
 // any returns a node.
@@ -153,13 +153,13 @@ func (x *torture) any(random *rand.Rand) *node {
 
 // ask sends a request to a random node. It returns nil without a response. The only allowed server
 // error is 503.
-func (x *torture) ask(random *rand.Rand, path string, k key) *answer {
+func (x *torture) ask(random *rand.Rand, path string, k key) *response {
 	a, err := try(x.client, http.MethodGet, x.any(random).api+path, nil, by(k.Key))
 	if err != nil {
 		return nil
 	}
 	x.mu.Lock()
-	x.answers[a.StatusCode]++
+	x.responses[a.StatusCode]++
 	x.mu.Unlock()
 	if a.StatusCode >= http.StatusInternalServerError && a.StatusCode != http.StatusServiceUnavailable {
 		x.t.Errorf("%s got %d %s", path, a.StatusCode, a.body)
@@ -214,12 +214,12 @@ func (x *torture) follow(random *rand.Rand) {
 
 // spend sends a request of a small account without waiting.
 func (x *torture) spend(random *rand.Rand, a account) {
-	answer := x.ask(random, "/v1/categories?limit=1", a.key)
-	if answer == nil || answer.StatusCode == http.StatusServiceUnavailable {
+	response := x.ask(random, "/v1/categories?limit=1", a.key)
+	if response == nil || response.StatusCode == http.StatusServiceUnavailable {
 		a.spends.lose()
 		return
 	}
-	a.spends.add(x.t, answer)
+	a.spends.add(x.t, response)
 }
 
 // wait sends a request of a client that waits for Retry-After, and returns the end of the wait. The
@@ -326,7 +326,7 @@ func (x *torture) heal() {
 	for i := range x.nodes {
 		n := x.nodes[i]
 		end := time.Now().Add(2 * time.Minute)
-		healthy := func(a *answer, err error) bool {
+		healthy := func(a *response, err error) bool {
 			return err == nil && a.StatusCode == http.StatusOK && n.list(x.k.Key).StatusCode == http.StatusOK
 		}
 		for a, err := n.tryAdmin("/readyz"); !healthy(a, err); a, err = n.tryAdmin("/readyz") {
