@@ -1,7 +1,7 @@
 // Package api contains the OpenAPI 3.1 document of the service. Integrators read it, clients are
 // generated from it, and tests check every response against it.
 //
-// openapi.yaml is written by hand and is the source of truth. The tests of this package generate
+// openapi.yaml is written by hand and is the source of truth. This package's tests generate
 // openapi.json, the same document as JSON, and postman.json, a Postman collection, and compare the
 // document with the domain. llms.txt is an overview for language models. All files are embedded,
 // so a server always serves the document that it was tested with.
@@ -49,7 +49,7 @@ func LLMs(publicURL string) []byte { return withServer(llmsDocument, publicURL) 
 // Management returns the document of the management API as JSON. Its source is management.yaml.
 func Management() []byte { return []byte(managementDocument) }
 
-// withServer replaces the server. An origin needs no quotes or escapes in any of the formats.
+// withServer replaces the server. An origin does not need quotes or escapes in any of the formats.
 func withServer(document, publicURL string) []byte {
 	return []byte(strings.ReplaceAll(document, defaultServer, cmp.Or(publicURL, defaultServer)))
 }

@@ -91,7 +91,7 @@ func TestPlanTable(t *testing.T) {
 func TestManagementIdempotency(t *testing.T) {
 	for path, item := range parse(t, api.Management()).Paths.Map() {
 		for method, o := range item.Operations() {
-			takes := method == http.MethodPost && o.OperationID != "findKeys" // which changes nothing
+			takes := method == http.MethodPost && o.OperationID != "findKeys" // which is a search
 			rejects := method != http.MethodGet && method != http.MethodPost
 			if documented := o.Parameters.GetByInAndName("header", "Idempotency-Key") != nil; documented != takes {
 				t.Errorf("%s %s documents the Idempotency-Key: %t", method, path, documented)

@@ -79,8 +79,8 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestDeprecatedOperations: the document has the headers of deprecated operations, and their response
-// after the sunset. It does not check shared error responses.
+// TestDeprecatedOperations: the document describes deprecation headers, and the response after the
+// sunset. It does not check shared error responses.
 func TestDeprecatedOperations(t *testing.T) {
 	for _, item := range load(t).Paths.Map() {
 		for _, o := range item.Operations() {
@@ -89,8 +89,8 @@ func TestDeprecatedOperations(t *testing.T) {
 			if documented := o.Responses.Value("410") != nil; documented != (sunset || changes) {
 				t.Errorf("%s has a 410: %t, a sunset: %t", o.OperationID, documented, sunset)
 			}
-			for status, answer := range o.Responses.Map() {
-				if answer.Ref != "" || status == "401" || status == "429" {
+			for status, response := range o.Responses.Map() {
+				if response.Ref != "" || status == "401" || status == "429" {
 					continue
 				}
 				for name, want := range map[string]bool{
@@ -98,7 +98,7 @@ func TestDeprecatedOperations(t *testing.T) {
 					"Link":        o.Deprecated || changes && status == "200",
 					"Sunset":      sunset,
 				} {
-					header := answer.Value.Headers[name]
+					header := response.Value.Headers[name]
 					if got := header != nil && header.Value.Required; got != want {
 						t.Errorf("%s %s requires %s: %t, want %t", o.OperationID, status, name, got, want)
 					}

@@ -87,7 +87,7 @@ func TestPostmanIsFromTheYAML(t *testing.T) {
 			{Key: "base_url", Value: document.Get("servers").Items()[0].Get("url").Value},
 			{Key: "api_key"},
 		},
-		// A deprecated operation may have ended.
+		// A deprecated operation may be past its sunset.
 		Event: after("pm.test('succeeds', () => pm.expect(pm.response.code < 400 || pm.response.code === 410).to.be.true);"),
 	}
 	deletes := folder{

@@ -17,15 +17,15 @@ type protocol struct {
 	tls, http2 bool
 }
 
-// latency is one line of the table of latencies.
+// latency is one row of the latency table.
 type latency struct {
 	outcome
 
 	what     string
 	nodes    int // 1: on SQLite; else on PostgreSQL
 	protocol protocol
-	ceiling  float64 // the highest rate of the loader, with a server that does nothing
-	highest  float64 // of petcat: what 64 connections get that always send, also for a yardstick
+	ceiling  float64 // the highest rate of the loader, with an idle server
+	highest  float64 // of petcat: the rate of 64 connections that always send, also for a yardstick
 	share    float64 // the rate that was sent, as a part of highest
 	cpu      time.Duration
 }

@@ -59,7 +59,7 @@ func (a attack) Pace(elapsed time.Duration, sent uint64) (wait time.Duration, st
 // Rate implements [vegeta.Pacer].
 func (a attack) Rate(time.Duration) float64 { return a.PerSecond }
 
-// attack runs a loader in a process of its own, on cores of its own.
+// attack runs a loader in its own process, on its own cores.
 func (b *bench) attack(ctx context.Context, a attack) (o outcome, err error) {
 	self, err := os.Executable()
 	if err != nil {

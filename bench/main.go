@@ -45,7 +45,7 @@ type bench struct {
 	running  []*process // of the group
 	halves   [2]string  // the cores of the loader and of the servers, as taskset reads them
 
-	// What the next servers and loaders use; "" for all cores and plain HTTP.
+	// The cores and TLS of the next servers and loaders; "" for all cores and plain HTTP.
 	loaderCores, serverCores string
 	certificate              string // file
 }

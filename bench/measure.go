@@ -61,8 +61,8 @@ type request struct {
 	status      int // the expected status
 }
 
-// answer is the response to a request.
-type answer struct {
+// response is the response to a request.
+type response struct {
 	header http.Header
 	body   []byte
 	wire   []byte // the whole response
@@ -78,7 +78,7 @@ func (r request) headers() http.Header {
 }
 
 // send sends the request once. A response with another status is an error.
-func (r request) send(ctx context.Context) (a answer, err error) {
+func (r request) send(ctx context.Context) (a response, err error) {
 	req, err := http.NewRequestWithContext(ctx, r.method, r.url, strings.NewReader(r.body))
 	if err != nil {
 		return a, err

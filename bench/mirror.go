@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// mirror compares the ways to keep a copy of 100,000 categories current, of which 1 % have changed, and
-// a request for changes that finds none with a 304.
+// mirror compares the ways to update a copy of 100,000 categories after 1 % have changed, and an empty
+// request for changes with a 304.
 func (b *bench) mirror(ctx context.Context) error {
 	const page = "?limit=1000"
 	count := b.many(100_000)

@@ -15,8 +15,8 @@ import (
 	"github.com/petcat-api/petcat/internal/ratelimit"
 )
 
-// The smallest program that counts requests in PostgreSQL: one statement for each, as cheap as
-// petcat's, which survives no crash either. It ends no window.
+// The smallest program that counts requests in PostgreSQL: one statement per request, as cheap as
+// petcat's, and like petcat's not crash-safe. Its windows do not reset.
 const (
 	countTable = `CREATE UNLOGGED TABLE counted (
 		account bigint PRIMARY KEY, minute_used bigint NOT NULL, day_used bigint NOT NULL
@@ -28,8 +28,8 @@ const (
 		"RETURNING minute_used, day_used"
 )
 
-// decisions compares limiters that count in PostgreSQL with the database's upper bound: a
-// statement that does no work.
+// decisions compares limiters that count in PostgreSQL with the database's upper bound: a statement
+// without work.
 func (b *bench) decisions(ctx context.Context) error {
 	db, err := b.startPostgres(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (b *bench) decisions(ctx context.Context) error {
 	return nil
 }
 
-// snapshot compares the rate of decisions for one account before, and after, a snapshot is
-// held open for three minutes.
+// snapshot compares the decision rate of one account before and after a snapshot is held open for three
+// minutes.
 func (b *bench) snapshot(ctx context.Context) error {
 	db, err := b.startPostgres(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *bench) snapshot(ctx context.Context) error {
 	return nil
 }
 
-// senders are 64 callers of the limiters of two nodes.
+// senders are 64 goroutines that call the limiters of two nodes.
 type senders struct {
 	accounts int
 	stores   [2]*postgres.DB
@@ -199,7 +199,7 @@ func (n *node) countedElsewhere(ctx context.Context) error {
 	return err
 }
 
-// insertTable is petcat's table of categories with its indexes.
+// insertTable is petcat's category table with its indexes.
 const insertTable = `CREATE TABLE bare (
 	id          bigserial PRIMARY KEY,
 	name        text COLLATE "C" NOT NULL,

@@ -67,7 +67,7 @@ func (b *bench) create(ctx context.Context) error {
 		return err
 	}
 	b.report.compare(all[0], "smallest", all[1], atLeast(0.7))
-	b.report.compare(all[0], "bare, which stores nothing", all[2], bound{})
+	b.report.compare(all[0], "bare, without storage", all[2], bound{})
 	return b.comparePocketBase(ctx, all[0].name, n.create(), (*pocketBase).create, atLeast(8))
 }
 

@@ -118,7 +118,7 @@ func (p *process) cpu() time.Duration {
 func freeAddress() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it returns at once
 	if err != nil {
-		panic(err) // without loopback nothing can be measured
+		panic(err) // a benchmark needs loopback
 	}
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()

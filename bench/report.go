@@ -25,7 +25,7 @@ type report struct {
 	latencies []latency
 }
 
-// row is one line of the table of figures.
+// row is one row of the results table.
 type row struct {
 	what      string
 	measured  float64 // median of the rounds

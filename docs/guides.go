@@ -1,6 +1,6 @@
 // Package docs holds the documents of this folder that every server shows: the guides for integrators
 // on the API's listener, and those for operators on the admin listener. They are Markdown, and this
-// package does not render it. It depends on nothing that could be unavailable.
+// package does not render it. It does not depend on anything that could be unavailable.
 package docs
 
 import (

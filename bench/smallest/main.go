@@ -1,6 +1,6 @@
 // Command smallest is the yardstick of one node: the smallest program that does the same. It sends the
 // response in a file to every request. If it has a database, it stores the category of each POST, many
-// in one transaction with one sync. It has no keys, limits, log or metrics.
+// in one transaction with one sync. It does not have keys, limits, a log or metrics.
 package main
 
 import (

@@ -158,7 +158,7 @@ func example(t *testing.T, name string) map[string]any {
 	return valuesOf(t, string(text))
 }
 
-// TestExamples: with the values of each file in ci, helm lint finds nothing, Kubernetes knows all
+// TestExamples: with the values of each file in ci, helm lint succeeds, Kubernetes knows all
 // fields, names and labels have a legal length, and each volume that is mounted exists.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob(folder + "/ci/*.yaml")
@@ -316,7 +316,7 @@ func TestLongNamesDiffer(t *testing.T) {
 	}
 }
 
-// TestBackups: backups outlive the release, several are kept, and a job that hangs ends.
+// TestBackups: backups outlive the release, several are kept, and a hung job is stopped.
 func TestBackups(t *testing.T) {
 	r := install(t, "petcat", example(t, "postgres"))
 	claim := get[*corev1.PersistentVolumeClaim](t, r, "petcat-backup")
@@ -420,7 +420,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestRejectedValues: a value that would do nothing, or break the release, is rejected with a sentence.
+// TestRejectedValues: a value that would be ignored, or break the release, is rejected with a sentence.
 func TestRejectedValues(t *testing.T) {
 	for values, want := range map[string]string{
 		"{replicas: 3}":                                             "replicas",

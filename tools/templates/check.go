@@ -82,7 +82,7 @@ func (p *page) control(c *control, parent *element) {
 		return
 	}
 	choices := len(c.branches)
-	if c.mayWriteNothing() {
+	if c.maySkip() {
 		choices++
 	}
 	times := 1

@@ -15,7 +15,7 @@ const (
 // printer writes a template.
 type printer struct {
 	text  []byte
-	depth int    // tabs at the begin of the next line
+	depth int    // tabs at the start of the next line
 	tail  string // follows the list that is being written, in the line of its last node
 }
 
@@ -36,7 +36,7 @@ func (p *printer) fits(text string) bool {
 	return utf8.RuneCountInString(line)+strings.Count(line, "\t")*(tabWidth-1) <= width
 }
 
-// fitsLine reports whether text fits into a line of its own.
+// fitsLine reports whether text fits into its own line.
 func (p *printer) fitsLine(text string) bool {
 	return p.depth*tabWidth+utf8.RuneCountInString(text) <= width
 }
@@ -152,8 +152,8 @@ func (p *printer) control(c *control) {
 }
 
 // branch writes the body of a control, and begins the line of the control's next part. It returns the
-// begin of that part: {{, or {{- if it removes the white space before it. The body of a definition is
-// not indented.
+// start of that part: {{, or {{- if it removes the white space before it. The body of a definition is not
+// indented.
 func (p *printer) branch(l *list, isDefinition bool) (mark string) {
 	if len(l.nodes) == 0 {
 		p.put(l.gaps[0].flat())
@@ -205,8 +205,8 @@ func (e *element) isGlued() bool {
 	return !e.body.gaps[0].mayBreak() && !containsBlock(e.body)
 }
 
-// elementBody writes the body and the end tag of an element, with line breaks around the body if they
-// change nothing, or if an action removes them.
+// elementBody writes the body and the end tag of an element, with line breaks around the body if they are
+// insignificant, or if an action removes them.
 func (p *printer) elementBody(l *list, endTag string) {
 	tail := p.tail
 	p.tail = endTag + tail

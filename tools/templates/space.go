@@ -29,7 +29,7 @@ func (e *element) isBlock() bool {
 // it adjoins that after it.
 func (e *element) isHidden() bool { return e.name == "input" && e.value("type") == "hidden" }
 
-// isContainer reports whether browsers ignore white space at the begin and the end of the body.
+// isContainer reports whether browsers ignore white space at the start and the end of the body.
 func (e *element) isContainer() bool { return e.isBlock() || e.hasBoxes(nil) }
 
 // hasBoxes reports whether browsers ignore white space around all children of an element: it is displayed
@@ -78,16 +78,16 @@ func (e *element) value(name string) string {
 
 var silentForm = regexp.MustCompile(`^\{\{(/\*|\$\w*(, \$\w*)? :?= )`)
 
-// isSilent reports whether an action writes nothing.
+// isSilent reports whether an action does not write.
 func (a action) isSilent() bool { return silentForm.MatchString(string(a)) }
 
-// isDefine reports whether a control defines a template, and writes nothing where it stands.
+// isDefine reports whether a control only defines a template, without output.
 func (c *control) isDefine() bool { return keywordOf(c.branches[0].head) == "define" }
 
 func (c *control) isRange() bool { return keywordOf(c.branches[0].head) == "range" }
 
-// mayWriteNothing reports whether a control may use none of its branches.
-func (c *control) mayWriteNothing() bool {
+// maySkip reports whether a control may use none of its branches.
+func (c *control) maySkip() bool {
 	return c.branches[len(c.branches)-1].head != "{{else}}" && keywordOf(c.branches[0].head) != "block"
 }
 
@@ -97,7 +97,7 @@ type spaces struct {
 
 	parent *element
 	boxes  bool // all its elements are boxes
-	// before and after report whether white space is insignificant at the begin and at the end of the
+	// before and after report whether white space is insignificant at the start and at the end of the
 	// list, because of what is around it.
 	before, after func() bool
 }
@@ -176,7 +176,7 @@ func (s spaces) beginsAt(i int) bool {
 				return false
 			}
 		}
-		return !n.mayWriteNothing() || s.beginsAt(i+1)
+		return !n.maySkip() || s.beginsAt(i+1)
 	default:
 		return false
 	}
@@ -209,7 +209,7 @@ func (s spaces) endsBefore(i int) bool {
 				return false
 			}
 		}
-		return !n.mayWriteNothing() || s.endsBefore(i-1)
+		return !n.maySkip() || s.endsBefore(i-1)
 	default:
 		return false
 	}

@@ -1,5 +1,5 @@
-// Package webhooks tests the Go client against the official library of Standard Webhooks. It is a module
-// of its own, so that nothing else depends on that library.
+// Package webhooks tests the Go client against the official library of Standard Webhooks. It is a
+// separate module, so that only it depends on that library.
 package webhooks
 
 import (
