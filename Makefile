@@ -63,7 +63,7 @@ test: need-go ## Run all tests, with a temporary PostgreSQL (four minutes)
 	scripts/with-postgres go test -count=1 -timeout $(TEST_TIMEOUT) $(TEST_FLAGS) ./... $(SDK)
 
 .PHONY: quick
-quick: need-go ## Run the tests that start no server (under 45 s)
+quick: need-go ## Run the tests that don't need a server (under 45 s)
 	unset $${!OTEL_@}; go test -short -timeout $(TEST_TIMEOUT) $$(go list ./... $(SDK) | grep -v -e /e2e$$ -e /internal/postgres$$ -e /internal/pgtest$$)
 
 .PHONY: browser
@@ -95,7 +95,7 @@ fmt-check: need-go ## Fail if a Go file, a template or a document is not formatt
 	@$(GOLANGCI) fmt --diff || { echo "make fmt-check: run make fmt" >&2; exit 1; }
 
 .PHONY: wording
-wording: ## Fail if a document, a page or a message contains a phrase that CONTRIBUTING.md rules out
+wording: ## Fail if a document, a page, a message or a comment contains a phrase that CONTRIBUTING.md rules out
 	@scripts/wording
 
 .PHONY: vet
