@@ -117,7 +117,7 @@ func TestKeyNetworks(t *testing.T) {
 	}
 	direct := serve(t, place)
 	try(direct, local, "192.0.2.7", 200)
-	try(direct, office.Key, "192.0.2.7", 403) // anybody can send the header
+	try(direct, office.Key, "192.0.2.7", 403) // any client can send the header
 	direct.stop()
 	behind := serve(t, place, "--trusted-proxies", "127.0.0.1")
 	try(behind, office.Key, "192.0.2.7", 200)

@@ -150,7 +150,7 @@ func (b base) retry(interval time.Duration, task string, fn func(context.Context
 	})
 }
 
-// logAuditHead logs the head of the audit log at every log level, because an attacker with access
+// logAuditHead logs the audit log's head at every log level, because an attacker with access
 // only to the database cannot change it there. petcat audit verify --head checks it.
 func (b base) logAuditHead(ctx context.Context, s petcat.AuditStore) {
 	err := s.EachAuditEntry(ctx, petcat.AuditQuery{Newest: 1}, func(e petcat.AuditEntry) error {
