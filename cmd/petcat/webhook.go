@@ -181,7 +181,7 @@ func showWebhook(c *call) error {
 	if err := c.say(""); err != nil {
 		return err
 	}
-	return c.list(records(c, deliveries), "at event type attempt status answer", "No deliveries yet.")
+	return c.list(records(c, deliveries), "at event type attempt status response", "No deliveries yet.")
 }
 
 func testWebhook(c *call) error {

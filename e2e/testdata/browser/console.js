@@ -117,7 +117,7 @@ async function main() {
   saw.lines = [...await lines(page, 'light'), ...await lines(page, 'dark')];
   saw.patterns = await page.evaluate(() => Object.values(series).map((all) => all.map(([, number]) => dashes[number - 1].join(' '))));
   await picture('light', '');
-  // While the node does not answer, the numbers are said to be old.
+  // While the node does not respond, the numbers are said to be old.
   const old = page.getByText('This page may be out of date.');
   saw.stale = [await old.isVisible()];
   await page.route('**/console/**', (route) => route.fulfill({ status: 503 }));
