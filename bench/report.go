@@ -205,8 +205,8 @@ func (b *bench) write(ctx context.Context, dir string) error {
 	date := time.Now().UTC().Format(time.DateOnly)
 	page := fmt.Sprintf("# Benchmarks of %s\n\n%s\n\n## Figures\n\n%s", date, b.about(ctx), b.report.table())
 	if table := b.report.latencyTable(); table != "" {
-		page += fmt.Sprintf("\n## Latency\n\nLoader on cores %s, servers on cores %s; %s for each rate.\n\n%s",
-			b.halves[0], b.halves[1], latencyTime(b.quick), table)
+		page += fmt.Sprintf("\n## Latency\n\nLoader on cores %s, servers on cores %s; %s for each rate.\n\n%s\n%s",
+			b.halves[0], b.halves[1], latencyTime(b.quick), table, b.report.plotLinks())
 	}
 	file := filepath.Join(dir, date+".md")
 	say("writing %s and its plots", file)
