@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/petcat-api/petcat"
@@ -199,4 +200,29 @@ func TestInvalidBackupDir(t *testing.T) {
 	if e, ok := errors.AsType[*petcat.UnusableError](err); !ok || e.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
+}
+
+// TestRetry: an outage of many attempts is two lines of the log.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		b := base{lifetime: newLifetime(t.Context())}
+		b.Log = &logging.Log{Logger: slog.New(slog.NewTextHandler(&out, nil))}
+		down := errors.New("down")
+		outcomes := []error{nil, down, down, down, nil, nil}
+		attempts := time.Duration(len(outcomes))
+		b.retry(time.Second, "send events", func(context.Context) error {
+			err := outcomes[0]
+			outcomes = outcomes[1:]
+			return err
+		})
+		time.Sleep(attempts * time.Second)
+		synctest.Wait()
+		must(0, b.lifetime.close(t.Context()))
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], "failed; retrying") || !strings.Contains(lines[1], "succeeded again") {
+			t.Errorf("the log is\n%s", &out)
+		}
+	})
 }
